@@ -1,0 +1,57 @@
+"""Legal calls of TPU paged-attention kernels: the contracts, and what enforces them at call time.
+
+Importing this package imports no jax, and neither jaxtyping nor beartype before a function is decorated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shapecheck.chip import chip_of
+from shapecheck.contract import contract
+from shapecheck.contracts import CONTRACTS
+from shapecheck.plan import largest_divisor, megacore_mode_for
+from shapecheck.relation import RelationError
+from shapecheck.rule import Verdict
+
+if TYPE_CHECKING:
+    from shapecheck.error import ContractError
+
+__all__ = [
+    "ContractError",
+    "RelationError",
+    "Verdict",
+    "contract",
+    "judge",
+    "largest_divisor",
+    "megacore_mode_for",
+]
+
+
+def judge(callee: str, *, chip: str | None = None, **geometry: Any) -> dict[str, Verdict]:
+    """Return the verdict of every rule on one call, stated by the names of its axes, parameters and dtypes.
+
+    Args:
+        callee: a key of `shapecheck.contracts.CONTRACTS`, e.g. `"paged_attention"`.
+        chip: the TPU it is to run on, e.g. `"v5e"`; rules that depend on the chip are left out without one.
+        **geometry: sizes of axes (`batch_size=8`), values of parameters (`megacore_mode="batch"`; left out: the default),
+            names of dtypes (`q_dtype="bfloat16"`; `scales_dtype=None`: plain pages). What is left out is unknown.
+
+    Returns:
+        The verdict of each rule by its code.
+
+    Raises:
+        KeyError: no such callee.
+        TypeError: the callee has no such axis or parameter.
+        ValueError: no such chip.
+    """
+    demands = CONTRACTS[callee]
+    return demands.judge(demands.geometry(chip=chip_of(chip) if chip else None, **geometry))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ContractError":  # a subclass of jaxtyping's error: importing jaxtyping takes longer than a check
+        from shapecheck.error import ContractError
+
+        return ContractError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

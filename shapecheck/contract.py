@@ -1,0 +1,198 @@
+"""What one callee demands of its arguments: axes, dtypes, parameters and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from shapecheck.chip import Chip
+from shapecheck.relation import UNKNOWN, RelationError, Values
+from shapecheck.rule import Needs, Rule, Verdict
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An array argument and its axes.
+
+    Each array argument `a` puts these names at the disposal of relations: `a_rank`, `a_shape`, `a_dtype`, and
+    `a_AXIS` for each axis. The plain `AXIS` is the size at its first occurrence in the signature. An argument that may
+    be quantized adds `a_scales_shape` and `a_scales_dtype`, None for plain pages.
+
+    Attributes:
+        name: the parameter's name.
+        axes: the names of its dimensions, in order.
+        quantizable: whether a `QuantizedTensor(weight, scales)` may stand in its place; shape and dtype are the weight's.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    quantizable: bool = False
+
+    def sizes(self, shape: tuple[Any, ...]) -> dict[str, Any]:
+        """Return the names that a shape defines: of a wrong rank, no axes."""
+        values: dict[str, Any] = {f"{self.name}_rank": len(shape), f"{self.name}_shape": tuple(shape)}
+        if len(shape) == len(self.axes):
+            values |= {f"{self.name}_{axis}": size for axis, size in zip(self.axes, shape, strict=True)}
+        return values
+
+    def origins(self) -> Iterator[tuple[str, str]]:
+        """Yield each name with the expression a user would write for it."""
+        yield f"{self.name}_rank", f"{self.name}.ndim"
+        yield f"{self.name}_shape", f"{self.name}.shape"
+        yield f"{self.name}_dtype", f"{self.name}.dtype"
+        for index, axis in enumerate(self.axes):
+            yield f"{self.name}_{axis}", f"{self.name}.shape[{index}]"
+        if self.quantizable:
+            yield f"{self.name}_scales_shape", f"{self.name}.scales.shape"
+            yield f"{self.name}_scales_dtype", f"{self.name}.scales.dtype"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A non-array argument `p`: relations may use its value `p` and the name of its type `p_type`, e.g. `"int"`.
+
+    `default` is `UNKNOWN` where the call must give it, or where it cannot be written down.
+    """
+
+    name: str
+    default: Any = UNKNOWN
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The demands of one callee, stated once for run time, static check, fix, documentation and compiler check.
+
+    Attributes:
+        name: the callee's name, e.g. `"paged_attention"`.
+        arrays: its array arguments, in the order of the signature.
+        parameters: its other arguments.
+        rules: its rules, in the order of their codes.
+        aliases: further names that `geometry` takes, each standing for several:
+            `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
+
+    Raises:
+        RelationError: a rule uses a name that no argument defines.
+    """
+
+    name: str
+    arrays: tuple[ArrayArgument, ...]
+    parameters: tuple[Parameter, ...]
+    rules: tuple[Rule, ...]
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def __post_init__(self) -> None:
+        for rule in self.rules:
+            if unknown := [name for name in rule.relation.names if name not in self.origins]:
+                known = ", ".join(sorted(self.origins))
+                raise RelationError(
+                    f"{self.name}: {rule.relation.text!r} uses {', '.join(unknown)}; the signature defines: {known}"
+                )
+
+    @cached_property
+    def origins(self) -> dict[str, str]:
+        """Every name a relation may use, with where its value comes from: `{"head_dim": "q.shape[2]", ...}`."""
+        origins = {name: origin for array in self.arrays for name, origin in array.origins()}
+        for axis, qualified in self.axes.items():
+            origins.setdefault(axis, origins[qualified[0]])
+        for parameter in self.parameters:
+            origins[parameter.name] = parameter.name
+            origins[f"{parameter.name}_type"] = f"type({parameter.name})"
+        return origins | {"cores_per_device": "the chip"}
+
+    @cached_property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """Every axis with the qualified name of each occurrence, first occurrence first."""
+        axes: dict[str, tuple[str, ...]] = {}
+        for array in self.arrays:
+            for axis in array.axes:
+                axes[axis] = (*axes.get(axis, ()), f"{array.name}_{axis}")
+        return axes
+
+    def complete(self, values: Values) -> dict[str, Any]:
+        """Add to a call's names those that follow: plain axes from their first occurrence, types of parameters."""
+        plain = {axis: values.get(qualified[0], UNKNOWN) for axis, qualified in self.axes.items()}
+        types = {
+            f"{parameter.name}_type": type(value).__name__
+            for parameter in self.parameters
+            if (value := values.get(parameter.name, UNKNOWN)) is not UNKNOWN
+        }
+        return {**plain, **values, **types}
+
+    def geometry(self, *, chip: Chip | None = None, **stated: Any) -> dict[str, Any]:
+        """Return the values of every name, for a geometry stated by axis, parameter, dtype and alias.
+
+        An axis that is stated has that size wherever it occurs; parameters that are left out have their defaults;
+        whatever else is left out is unknown.
+
+        Raises:
+            TypeError: a name that the contract does not have.
+        """
+        values: dict[str, Any] = {parameter.name: parameter.default for parameter in self.parameters}
+        for name, value in stated.items():
+            names = self.aliases.get(name) or self.axes.get(name) or (name,)
+            if unknown := [each for each in names if each not in self.origins]:
+                raise TypeError(f"{self.name} has no {', '.join(unknown)}; it has: {', '.join(sorted(self.origins))}")
+            values.update(dict.fromkeys(names, value))
+        for array in self.arrays:
+            shape = tuple(values.get(f"{array.name}_{axis}", UNKNOWN) for axis in array.axes)
+            values = array.sizes(shape) | values
+            scales = values.get(f"{array.name}_scales_dtype", UNKNOWN)
+            if array.quantizable and scales is not UNKNOWN:
+                values.setdefault(f"{array.name}_scales_shape", None if scales is None else (*shape[:-1], 1))
+        if chip is not None:
+            values["cores_per_device"] = chip.cores_per_device
+        return self.complete(values)
+
+    def judge(self, values: Values) -> dict[str, Verdict]:
+        """Return the verdict of every applicable rule, by code, for values as `geometry` gives them."""
+        return {rule.code: rule.judge(values) for rule in self.applicable(values)}
+
+    def applicable(self, values: Values) -> Iterator[Rule]:
+        """Yield the rules that can be judged: those that need a chip only where one is declared."""
+        for rule in self.rules:
+            if rule.needs is not Needs.CHIP or "cores_per_device" in values:
+                yield rule
+
+    def choices(self, rule: Rule, values: Values) -> Iterator[tuple[Any, Verdict]]:
+        """Yield the values that `rule.fix` offers, best first, each with the verdict of the rules that speak of its
+        parameter, taken together. Violated ones are left out, so one fix never breaks another rule.
+        """
+        if rule.fix is None:
+            return
+        parameter = rule.fix.parameter
+        concerned = [each for each in self.applicable(values) if parameter in each.relation.names]
+        for choice in rule.fix.choices(values):
+            verdicts = {each.judge(self.complete({**values, parameter: choice})) for each in concerned}
+            if Verdict.VIOLATED not in verdicts:
+                yield choice, Verdict.PROVEN if verdicts == {Verdict.PROVEN} else Verdict.UNPROVEN
+
+    def advice(self, rule: Rule, values: Values) -> str:
+        """Return in words what would be legal instead; empty where nothing can be said."""
+        legal = [choice for choice, verdict in self.choices(rule, values) if verdict is Verdict.PROVEN]
+        if all(isinstance(choice, int) for choice in legal):
+            legal.sort()
+        shown = legal if len(legal) <= 12 else [*legal[:6], "...", *legal[-5:]]
+        offers = [f"legal {rule.fix.noun}: {', '.join(map(str, shown))}"] if rule.fix and legal else []
+        if other := rule.advice(values):
+            offers.append(other)
+        return "; or ".join(offers)
+
+
+def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:
+    """Enforce relations between the sizes of a function's arguments, and its jaxtyping annotations, at call time.
+
+        @contract("num_q_heads % num_kv_heads == 0", "megacore_mode != 'kv_head' or num_kv_heads % 2 == 0")
+        def attend(q: Float[Array, "batch_size num_q_heads head_dim"], ...): ...
+
+    TODO(helper): finish.
+    """
+    def decorate(function: _Function) -> _Function:
+        from shapecheck.enforce import enforce  # imports jaxtyping: only who decorates pays for it
+
+        return enforce(function, demands)
+
+    return decorate

@@ -1,0 +1,299 @@
+"""The contract of `paged_attention`: JAX's Pallas TPU kernel, torch_xla's wrapper of it, and `kernel.paged_attention`.
+
+Each explanation says what upstream does today: `jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py`
+of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (libtpu 0.0.42 and 0.0.50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.plan import divisors
+from shapecheck.relation import UNKNOWN, Relation, Values
+from shapecheck.rule import Fix, Needs, Rule
+
+_DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
+
+
+def _is_count(*values: Any) -> bool:
+    return all(isinstance(value, int) and value >= 1 for value in values)
+
+
+def _blocks(values: Values) -> Iterator[int]:
+    """The divisors of the page count: those not above the present block from the largest down, then the others."""
+    pages, block = values.get("pages_per_sequence"), values.get("pages_per_compute_block")
+    if _is_count(pages):
+        block = block if _is_count(block) else pages
+        legal = divisors(pages)
+        yield from (divisor for divisor in reversed(legal) if divisor <= block)
+        yield from (divisor for divisor in legal if divisor > block)
+
+
+def _padding(values: Values) -> str | None:
+    pages, block = values.get("pages_per_sequence"), values.get("pages_per_compute_block")
+    if not _is_count(pages, block):
+        return None
+    return f"pad page_indices to {-(-pages // block) * block} pages (kernel.pad_page_indices)"
+
+
+def _modes(values: Values) -> Iterator[str | None]:
+    """The other mode, then none at all, which is always legal."""
+    present = values.get("megacore_mode", UNKNOWN)
+    yield from (mode for mode in ("batch", "kv_head") if mode != present)
+    yield None
+
+
+def _kv_heads(values: Values) -> str | None:
+    query = values.get("num_q_heads")
+    return f"legal num_kv_heads: {', '.join(map(str, divisors(query)))}" if _is_count(query) else None
+
+
+def _shape_of(argument: str, *axes: str) -> Any:
+    """Advice that gives the shape `argument` must have, with the sizes that are known."""
+
+    def advice(values: Values) -> str:
+        sizes = [size if _is_count(size := values.get(axis)) else axis for axis in axes]
+        return f"{argument} of shape ({', '.join(map(str, sizes))}{',' * (len(sizes) == 1)})"
+
+    return advice
+
+
+_BLOCK_FIX = Fix("pages_per_compute_block", "blocks", _blocks)
+_MODE_FIX = Fix("megacore_mode", "modes", _modes)
+
+RULES = (
+    Rule(
+        "SC101",
+        "heads-not-grouped",
+        Relation("num_q_heads % num_kv_heads == 0"),
+        message="the KV heads must divide the query heads",
+        explanation=(
+            "Grouped-query attention gives each KV head the same number of query heads. Upstream raises a ValueError, "
+            "'Number of Q heads must be divisible by number of KV heads'. Inside `shard_map` both are sizes of one shard."
+        ),
+        argument="k_pages",
+        advice=_kv_heads,
+    ),
+    Rule(
+        "SC102",
+        "block-not-dividing",
+        Relation("pages_per_sequence % pages_per_compute_block == 0"),
+        message="the compute block must divide the pages of a sequence",
+        explanation=(
+            "The kernel walks each row of `page_indices` in whole compute blocks. Upstream raises a ValueError that states "
+            "the relation backwards: 'pages_per_compute_block must be divisible by pages per sequence'. "
+            "A clamp such as `min(16, page_indices.shape[1])` does not help: 17 pages still fail."
+        ),
+        argument="pages_per_compute_block",
+        fix=_BLOCK_FIX,
+        advice=_padding,
+    ),
+    Rule(
+        "SC103",
+        "pages-mismatch",
+        Relation(
+            "k_pages_num_kv_heads == v_pages_num_kv_heads and k_pages_total_num_pages == v_pages_total_num_pages"
+            " and k_pages_page_size == v_pages_page_size and k_pages_head_dim == v_pages_head_dim"
+        ),
+        message="k_pages and v_pages must have the same shape",
+        explanation="One page id names a page of both. Upstream raises a ValueError. Their dtypes may differ: that compiles.",
+        argument="v_pages",
+        advice=_shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
+    ),
+    Rule(
+        "SC104",
+        "head-dim-mismatch",
+        Relation("q_head_dim == k_pages_head_dim"),
+        message="q and the pages must have the same head_dim",
+        explanation=(
+            "Upstream raises a ValueError. Where the cache is padded to a multiple of 128, pad q as well, and scale it by the "
+            "logical head_dim."
+        ),
+        argument="k_pages",
+        advice=_shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
+    ),
+    Rule(
+        "SC105",
+        "lengths-shape",
+        Relation("lengths_batch_size == batch_size"),
+        message="lengths must have one entry for each row of q",
+        explanation="Upstream raises a ValueError without the numbers.",
+        argument="lengths",
+        advice=_shape_of("lengths", "batch_size"),
+    ),
+    Rule(
+        "SC106",
+        "page-indices-shape",
+        Relation("page_indices_batch_size == batch_size"),
+        message="page_indices must have one row for each row of q",
+        explanation="Upstream raises a ValueError without the numbers.",
+        argument="page_indices",
+        advice=_shape_of("page_indices", "batch_size", "pages_per_sequence"),
+    ),
+    Rule(
+        "SC107",
+        "lengths-dtype",
+        Relation("lengths_dtype == 'int32'"),
+        message="lengths must be int32",
+        explanation=(
+            "The kernel prefetches lengths as int32 scalars; upstream raises a ValueError. 64-bit arrays of numpy are fine while "
+            "`jax_enable_x64` is off: jit narrows them before the check."
+        ),
+        argument="lengths",
+        advice=lambda values: "lengths.astype(jnp.int32)",
+    ),
+    Rule(
+        "SC108",
+        "page-indices-dtype",
+        Relation("page_indices_dtype in ('int32', 'uint32')"),
+        message="page_indices must be int32 (uint32 compiles as well)",
+        explanation="Upstream checks nothing: int16 dies in lowering as an internal verification error, float32 as an indexing error.",
+        argument="page_indices",
+        advice=lambda values: "page_indices.astype(jnp.int32)",
+    ),
+    Rule(
+        "SC109",
+        "rank",
+        Relation("q_rank == 3 and k_pages_rank == 4 and v_pages_rank == 4 and lengths_rank == 1 and page_indices_rank == 2"),
+        message="q has 3 axes, each of the pages 4, lengths 1 and page_indices 2",
+        explanation=(
+            "q is `[batch_size, num_q_heads, head_dim]`, pages are `[num_kv_heads, total_num_pages, page_size, head_dim]`. "
+            "Upstream fails to unpack the shape: 'not enough values to unpack' or 'too many values to unpack'."
+        ),
+        argument="q",
+    ),
+    Rule(
+        "SC110",
+        "block-not-positive",
+        Relation("pages_per_compute_block_type == 'int' and pages_per_compute_block >= 1"),
+        message="the compute block must be an integer of at least 1",
+        explanation=(
+            "`block_tokens // page_size` is 0 where a page is larger than the block: upstream raises ZeroDivisionError for 0, "
+            "'zero-size array to reduction' for a negative block, a TypeError for a float."
+        ),
+        argument="pages_per_compute_block",
+        fix=_BLOCK_FIX,
+    ),
+    Rule(
+        "SC111",
+        "empty-axis",
+        Relation("min(num_q_heads, num_kv_heads, head_dim, total_num_pages, page_size, pages_per_sequence) >= 1"),
+        message="no axis but batch_size may be 0",
+        explanation="Upstream checks nothing: an empty axis ends in a ZeroDivisionError, in an empty grid, or in uninitialised output.",
+        argument="page_indices",
+    ),
+    Rule(
+        "SC112",
+        "half-quantized",
+        Relation(
+            "(k_pages_scales_dtype is None) == (v_pages_scales_dtype is None) and (k_pages_scales_dtype is None"
+            " or (k_pages_dtype == 'int8' and k_pages_scales_shape in ("
+            "(k_pages_num_kv_heads, k_pages_total_num_pages, k_pages_page_size, 1),"
+            " (k_pages_num_kv_heads, k_pages_total_num_pages, k_pages_page_size, k_pages_head_dim))))"
+            " and (v_pages_scales_dtype is None or (v_pages_dtype == 'int8' and v_pages_scales_shape in ("
+            "(v_pages_num_kv_heads, v_pages_total_num_pages, v_pages_page_size, 1),"
+            " (v_pages_num_kv_heads, v_pages_total_num_pages, v_pages_page_size, v_pages_head_dim))))"
+        ),
+        message="quantize both pages or neither, to int8, with one scale for each token (or each element)",
+        explanation=(
+            "With one side quantized, upstream fails in a pytree comparison that names neither. Scales of another shape, such "
+            "as one for each page, are broadcast in interpret mode and read out of place on a TPU. "
+            "`quantization_utils.quantize_to_int8` makes a legal pair."
+        ),
+        argument="v_pages",
+    ),
+    Rule(
+        "SC113",
+        "soft-cap",
+        Relation("attn_logits_soft_cap is None or 0 < abs(attn_logits_soft_cap) <= 3.4028234663852886e38"),
+        message="the soft cap must be finite and not 0; None means no cap",
+        explanation=(
+            "Logits become `cap * tanh(logits / cap)`. Upstream takes 0.0, which does not mean off, and divides by it: silently wrong "
+            "numbers. NaN and infinity give NaN."
+        ),
+        argument="attn_logits_soft_cap",
+        advice=lambda values: "None, for no cap",
+    ),
+    Rule(
+        "SC114",
+        "mask-value",
+        Relation("mask_value < 0"),
+        message="the mask value must be negative",
+        explanation="It replaces the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax.",
+        argument="mask_value",
+    ),
+    Rule(
+        "SC115",
+        "query-dtype",
+        Relation(
+            "q_dtype in ('float32', 'bfloat16', 'float16', 'float64', 'float8_e4m3fn', 'float8_e5m2', 'float8_e4m3b11fnuz',"
+            " 'float8_e4m3fnuz', 'float8_e5m2fnuz', 'float8_e3m4', 'float8_e4m3', 'float8_e8m0fnu', 'float4_e2m1fn')"
+        ),
+        message="q must be floating",
+        explanation="The result has q's dtype: with an integer q upstream compiles, and truncates the result to integers.",
+        argument="q",
+        advice=lambda values: "q.astype(jnp.bfloat16)",
+    ),
+    Rule(
+        "SC201",
+        "megacore-kv-heads",
+        Relation("megacore_mode != 'kv_head' or num_kv_heads % 2 == 0"),
+        message="megacore mode 'kv_head' needs an even number of KV heads",
+        explanation="Each of the two cores takes half of the KV heads of one device. Upstream raises a ValueError without the number.",
+        argument="megacore_mode",
+        fix=_MODE_FIX,
+    ),
+    Rule(
+        "SC202",
+        "megacore-batch",
+        Relation("megacore_mode != 'batch' or batch_size % 2 == 0"),
+        message="megacore mode 'batch' needs an even batch",
+        explanation="Each of the two cores takes every other row. Upstream raises a ValueError without the number.",
+        argument="megacore_mode",
+        fix=_MODE_FIX,
+    ),
+    Rule(
+        "SC203",
+        "megacore-mode",
+        Relation("megacore_mode is None or megacore_mode in ('kv_head', 'batch')"),
+        message="the megacore mode must be 'kv_head', 'batch' or None",
+        explanation="Upstream raises a ValueError that does not show what it got.",
+        argument="megacore_mode",
+        fix=_MODE_FIX,
+    ),
+    Rule(
+        "SC204",
+        "megacore-chip",
+        Relation("megacore_mode is None or cores_per_device == 2"),
+        message="a megacore mode needs a device with two cores (v4 and v5p)",
+        explanation="Upstream documents the danger and checks nothing: on a one-core device the kernel compiles, then hangs.",
+        argument="megacore_mode",
+        fix=_MODE_FIX,
+        needs=Needs.CHIP,
+    ),
+)
+
+PAGED_ATTENTION = Contract(
+    name="paged_attention",
+    arrays=(
+        ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
+        ArrayArgument("k_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
+        ArrayArgument("v_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
+        ArrayArgument("lengths", ("batch_size",)),
+        ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
+    ),
+    parameters=(
+        Parameter("mask_value", default=_DEFAULT_MASK_VALUE),
+        Parameter("attn_logits_soft_cap", default=None),
+        Parameter("pages_per_compute_block"),
+        Parameter("megacore_mode", default=None),
+        Parameter("inline_seq_dim", default=True),
+    ),
+    rules=RULES,
+    aliases={
+        "pages_dtype": ("k_pages_dtype", "v_pages_dtype"),
+        "scales_dtype": ("k_pages_scales_dtype", "v_pages_scales_dtype"),
+    },
+)

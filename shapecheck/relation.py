@@ -1,0 +1,184 @@
+"""One relation between the sizes of a call, parsed once and evaluated with three outcomes."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+
+class _Unknown(enum.Enum):
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = _Unknown.UNKNOWN
+"""The value of a size that cannot be told, and the outcome of a relation that depends on one."""
+
+Unknown: TypeAlias = Literal[_Unknown.UNKNOWN]
+Outcome: TypeAlias = bool | Unknown
+Values: TypeAlias = Mapping[str, Any]
+_Term: TypeAlias = Callable[[Values], Any]
+
+
+class RelationError(ValueError):
+    """A relation that is not written in the language of relations, or that uses a name its contract lacks."""
+
+
+class Relation:
+    """A Python expression over the axes and parameters of a call, e.g. `"num_q_heads % num_kv_heads == 0"`.
+
+    The language: names, int, float, str and None literals, tuples, `+ - * // %`, comparisons, `is`, `in`,
+    `and or not`, conditional expressions, and calls of `min`, `max` and `abs`. Anything else raises
+    `RelationError` here, not when a call is judged.
+    """
+
+    __slots__ = ("_evaluate", "names", "text", "tree")
+
+    text: str
+    tree: ast.expr
+    names: tuple[str, ...]
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(text.split())
+        try:
+            self.tree = ast.parse(self.text, mode="eval").body
+        except SyntaxError as error:
+            raise RelationError(f"not an expression: {text!r} ({error.msg}, column {error.offset})") from None
+        self._evaluate = _compile(self.tree, self.text)
+        seen = (node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
+        self.names = tuple(dict.fromkeys(name for name in seen if name not in _FUNCTIONS))
+
+    def evaluate(self, values: Values) -> Outcome:
+        """Say whether the relation holds for `values`.
+
+        Names that `values` lacks, or maps to `UNKNOWN`, are unknown; so is the result of dividing by 0, and
+        of comparing things Python cannot compare. `and`, `or` and `not` are Kleene's, so a relation can
+        hold or fail although a part of it is unknown.
+        """
+        return _truth(self._evaluate(values))
+
+    def __repr__(self) -> str:
+        return f"Relation({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Relation) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs}
+
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: lambda left, right: _equal(left, right),
+    ast.NotEq: lambda left, right: _negate(_equal(left, right)),
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda left, right: _any(_equal(left, item) for item in right),
+    ast.NotIn: lambda left, right: _negate(_any(_equal(left, item) for item in right)),
+}
+
+
+def _compile(node: ast.expr, text: str) -> _Term:
+    """Turn a node into a function of the values, or raise `RelationError` at its column."""
+    match node:
+        case ast.Name(name):
+            return lambda values: values.get(name, UNKNOWN)
+        case ast.Constant(value) if value is None or type(value) in (bool, int, float, str):
+            return lambda values: value
+        case ast.Tuple(items):
+            terms = [_compile(item, text) for item in items]
+            return lambda values: tuple(term(values) for term in terms)
+        case ast.BinOp(left, op, right) if type(op) in _ARITHMETIC:
+            return _strict(_ARITHMETIC[type(op)], [_compile(left, text), _compile(right, text)])
+        case ast.UnaryOp(ast.USub(), operand):
+            return _strict(operator.neg, [_compile(operand, text)])
+        case ast.UnaryOp(ast.Not(), operand):
+            term = _compile(operand, text)
+            return lambda values: _negate(_truth(term(values)))
+        case ast.BoolOp(op, operands):
+            combine = _all if isinstance(op, ast.And) else _any
+            terms = [_compile(operand, text) for operand in operands]
+            return lambda values: combine(_truth(term(values)) for term in terms)
+        case ast.Compare(left, ops, comparators):
+            operands = [_compile(operand, text) for operand in (left, *comparators)]
+            links = [_strict(_COMPARISONS[type(op)], [operands[i], operands[i + 1]]) for i, op in enumerate(ops)]
+            return lambda values: _all(_truth(link(values)) for link in links)
+        case ast.IfExp(test, body, orelse):
+            condition, yes, no = (_compile(part, text) for part in (test, body, orelse))
+            return lambda values: _choose(_truth(condition(values)), yes(values), no(values))
+        case ast.Call(ast.Name(function), arguments, []) if function in _FUNCTIONS and arguments:
+            return _strict(_FUNCTIONS[function], [_compile(argument, text) for argument in arguments])
+        case _:
+            column = node.col_offset + 1
+            shown = ast.get_source_segment(text, node) or type(node).__name__
+            raise RelationError(f"{shown!r} is not allowed in a relation: {text!r}, column {column}")
+
+
+def _strict(function: Callable[..., Any], terms: list[_Term]) -> _Term:
+    """Apply `function` where every operand is known; unknown otherwise, and where it is undefined."""
+
+    def evaluate(values: Values) -> Any:
+        operands = [term(values) for term in terms]
+        if any(operand is UNKNOWN for operand in operands):
+            return UNKNOWN
+        try:
+            return function(*operands)
+        except (ZeroDivisionError, TypeError):
+            return UNKNOWN
+
+    return evaluate
+
+
+def _truth(value: Any) -> Outcome:
+    return UNKNOWN if value is UNKNOWN else bool(value)
+
+
+def _negate(outcome: Outcome) -> Outcome:
+    return UNKNOWN if outcome is UNKNOWN else not outcome
+
+
+def _all(outcomes: Any) -> Outcome:
+    result: Outcome = True
+    for outcome in outcomes:
+        if outcome is False:
+            return False
+        if outcome is UNKNOWN:
+            result = UNKNOWN
+    return result
+
+
+def _any(outcomes: Any) -> Outcome:
+    return _negate(_all(_negate(outcome) for outcome in outcomes))
+
+
+def _equal(left: Any, right: Any) -> Outcome:
+    """Compare, looking into tuples: `(4, UNKNOWN)` differs from `(5, 1)` whatever the unknown is."""
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and _all(map(_equal, left, right))
+    return bool(left == right)
+
+
+def _choose(condition: Outcome, yes: Any, no: Any) -> Any:
+    if condition is UNKNOWN:
+        return yes if _equal(yes, no) is True else UNKNOWN
+    return yes if condition else no

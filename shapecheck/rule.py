@@ -1,0 +1,87 @@
+"""A rule: a relation with its code, its words, and what makes a failing call legal."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from shapecheck.relation import Outcome, Relation, Values
+
+
+class Verdict(enum.StrEnum):
+    """What is known of a rule at one call."""
+
+    PROVEN = "proven"
+    VIOLATED = "violated"
+    UNPROVEN = "unproven"
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Verdict:
+        return {True: cls.PROVEN, False: cls.VIOLATED}.get(outcome, cls.UNPROVEN)  # type: ignore[arg-type]
+
+
+class Needs(enum.Enum):
+    """What must be known, besides the call's shapes, dtypes and parameters, before a rule can be judged."""
+
+    NOTHING = "nothing"
+    CHIP = "a declared chip"
+
+
+class Applicability(enum.StrEnum):
+    """How far a fix can be trusted.
+
+    `safe`: a legal call keeps its meaning, an illegal one becomes legal. `unsafe`: the meaning or the cost may
+    change, so the user must look. `display`: advice, never applied.
+    """
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Other values for one parameter that may make a failing call legal.
+
+    Attributes:
+        parameter: the parameter to change.
+        noun: what its values are called in a message, e.g. `"blocks"`.
+        choices: the values to consider for a geometry, best first.
+    """
+
+    parameter: str
+    noun: str
+    choices: Callable[[Values], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One demand of a contract.
+
+    Attributes:
+        code: the stable code, e.g. `"SC102"`.
+        name: the stable name, e.g. `"block-not-dividing"`.
+        relation: what must hold.
+        message: the demand in words, one line without a full stop.
+        explanation: what goes wrong and what upstream says today; Markdown.
+        argument: the parameter a finding points at when the call spells it out.
+        fix: the values that make a failing call legal, where one parameter decides.
+        advice: what else would be legal, given the values that are known; None where nothing can be said.
+        needs: what must be known besides the call.
+    """
+
+    code: str
+    name: str
+    relation: Relation
+    message: str
+    explanation: str
+    argument: str
+    fix: Fix | None = None
+    advice: Callable[[Values], str | None] = lambda values: None
+    needs: Needs = Needs.NOTHING
+
+    def judge(self, values: Values) -> Verdict:
+        """Return the verdict on a geometry; what `values` lacks is unknown."""
+        return Verdict.of(self.relation.evaluate(values))
