@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import Chip
 from shapecheck.relation import UNKNOWN, RelationError, Values
 from shapecheck.rule import Needs, Rule, Verdict
@@ -24,7 +25,7 @@ class ArrayArgument:
 
     Attributes:
         name: the parameter's name.
-        axes: the names of its dimensions, in order.
+        axes: the names of its dimensions, in order; `"_"` has no name, `"..."` stands for any number of dimensions.
         quantizable: whether a `QuantizedTensor(weight, scales)` may stand in its place; shape and dtype are the weight's.
     """
 
@@ -32,11 +33,21 @@ class ArrayArgument:
     axes: tuple[str, ...]
     quantizable: bool = False
 
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The index of each axis that has a name: its first, and counted from the end behind `"..."`."""
+        variadic = self.axes.index(VARIADIC) if VARIADIC in self.axes else len(self.axes)
+        positions: dict[str, int] = {}
+        for index, axis in enumerate(self.axes):
+            if axis not in (UNNAMED, VARIADIC):
+                positions.setdefault(axis, index if index < variadic else index - len(self.axes))
+        return positions
+
     def sizes(self, shape: tuple[Any, ...]) -> dict[str, Any]:
         """Return the names that a shape defines: of a wrong rank, no axes."""
         values: dict[str, Any] = {f"{self.name}_rank": len(shape), f"{self.name}_shape": tuple(shape)}
-        if len(shape) == len(self.axes):
-            values |= {f"{self.name}_{axis}": size for axis, size in zip(self.axes, shape, strict=True)}
+        if len(shape) == len(self.axes) or (VARIADIC in self.axes and len(shape) >= len(self.axes) - 1):
+            values |= {f"{self.name}_{axis}": shape[index] for axis, index in self.positions.items()}
         return values
 
     def origins(self) -> Iterator[tuple[str, str]]:
@@ -44,7 +55,7 @@ class ArrayArgument:
         yield f"{self.name}_rank", f"{self.name}.ndim"
         yield f"{self.name}_shape", f"{self.name}.shape"
         yield f"{self.name}_dtype", f"{self.name}.dtype"
-        for index, axis in enumerate(self.axes):
+        for axis, index in self.positions.items():
             yield f"{self.name}_{axis}", f"{self.name}.shape[{index}]"
         if self.quantizable:
             yield f"{self.name}_scales_shape", f"{self.name}.scales.shape"
@@ -108,7 +119,7 @@ class Contract:
         """Every axis with the qualified name of each occurrence, first occurrence first."""
         axes: dict[str, tuple[str, ...]] = {}
         for array in self.arrays:
-            for axis in array.axes:
+            for axis in array.positions:
                 axes[axis] = (*axes.get(axis, ()), f"{array.name}_{axis}")
         return axes
 
@@ -139,6 +150,8 @@ class Contract:
             values.update(dict.fromkeys(names, value))
         for array in self.arrays:
             shape = tuple(values.get(f"{array.name}_{axis}", UNKNOWN) for axis in array.axes)
+            if VARIADIC in array.axes:
+                continue
             values = array.sizes(shape) | values
             scales = values.get(f"{array.name}_scales_dtype", UNKNOWN)
             if array.quantizable and scales is not UNKNOWN:

@@ -23,6 +23,7 @@ Unknown: TypeAlias = Literal[_Unknown.UNKNOWN]
 Outcome: TypeAlias = bool | Unknown
 Values: TypeAlias = Mapping[str, Any]
 _Term: TypeAlias = Callable[[Values], Any]
+_Condition: TypeAlias = Callable[[Values], Outcome]
 
 
 class RelationError(ValueError):
@@ -49,7 +50,7 @@ class Relation:
             self.tree = ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
             raise RelationError(f"not an expression: {text!r} ({error.msg}, column {error.offset})") from None
-        self._evaluate = _compile(self.tree, self.text)
+        self._evaluate = _condition(self.tree, self.text)
         seen = (node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
         self.names = tuple(dict.fromkeys(name for name in seen if name not in _FUNCTIONS))
 
@@ -60,10 +61,19 @@ class Relation:
         of comparing things Python cannot compare. `and`, `or` and `not` are Kleene's, so a relation can
         hold or fail although a part of it is unknown.
         """
-        return _truth(self._evaluate(values))
+        return self._evaluate(values)
+
+    def broken(self, values: Values) -> tuple[Relation, ...]:
+        """Return the parts that do not hold: of `a and b`, each of `a` and `b` that fails."""
+        conjunction = isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And)
+        parts = [Relation(ast.unparse(part)) for part in self.tree.values] if conjunction else [self]
+        return tuple(part for part in parts if part.evaluate(values) is False)
 
     def __repr__(self) -> str:
         return f"Relation({self.text!r})"
+
+    def __reduce__(self) -> tuple[type[Relation], tuple[str]]:
+        return Relation, (self.text,)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Relation) and other.text == self.text
@@ -91,9 +101,27 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda left, right: _any(_equal(left, item) for item in right),
-    ast.NotIn: lambda left, right: _negate(_any(_equal(left, item) for item in right)),
+    ast.In: lambda left, right: _contains(right, left),
+    ast.NotIn: lambda left, right: _negate(_contains(right, left)),
 }
+
+
+def _condition(node: ast.expr, text: str) -> _Condition:
+    """Turn a node into a function of the values that tells its truth, which may be known where its value is not."""
+    match node:
+        case ast.BoolOp(op, operands):
+            combine = _all if isinstance(op, ast.And) else _any
+            conditions = [_condition(operand, text) for operand in operands]
+            return lambda values: combine(condition(values) for condition in conditions)
+        case ast.UnaryOp(ast.Not(), operand):
+            condition = _condition(operand, text)
+            return lambda values: _negate(condition(values))
+        case ast.IfExp(test, body, orelse):
+            condition, yes, no = (_condition(part, text) for part in (test, body, orelse))
+            return lambda values: _choose(condition(values), yes(values), no(values))
+        case _:
+            term = _compile(node, text)
+            return lambda values: _truth(term(values))
 
 
 def _compile(node: ast.expr, text: str) -> _Term:
@@ -110,20 +138,17 @@ def _compile(node: ast.expr, text: str) -> _Term:
             return _strict(_ARITHMETIC[type(op)], [_compile(left, text), _compile(right, text)])
         case ast.UnaryOp(ast.USub(), operand):
             return _strict(operator.neg, [_compile(operand, text)])
-        case ast.UnaryOp(ast.Not(), operand):
-            term = _compile(operand, text)
-            return lambda values: _negate(_truth(term(values)))
+        case ast.UnaryOp(ast.Not()):
+            return _condition(node, text)
         case ast.BoolOp(op, operands):
-            combine = _all if isinstance(op, ast.And) else _any
-            terms = [_compile(operand, text) for operand in operands]
-            return lambda values: combine(_truth(term(values)) for term in terms)
+            return _strict(_last if isinstance(op, ast.And) else _first, [_compile(operand, text) for operand in operands])
         case ast.Compare(left, ops, comparators):
             operands = [_compile(operand, text) for operand in (left, *comparators)]
             links = [_strict(_COMPARISONS[type(op)], [operands[i], operands[i + 1]]) for i, op in enumerate(ops)]
             return lambda values: _all(_truth(link(values)) for link in links)
         case ast.IfExp(test, body, orelse):
-            condition, yes, no = (_compile(part, text) for part in (test, body, orelse))
-            return lambda values: _choose(_truth(condition(values)), yes(values), no(values))
+            condition, yes, no = _condition(test, text), _compile(body, text), _compile(orelse, text)
+            return lambda values: _choose(condition(values), yes(values), no(values))
         case ast.Call(ast.Name(function), arguments, []) if function in _FUNCTIONS and arguments:
             return _strict(_FUNCTIONS[function], [_compile(argument, text) for argument in arguments])
         case _:
@@ -141,10 +166,20 @@ def _strict(function: Callable[..., Any], terms: list[_Term]) -> _Term:
             return UNKNOWN
         try:
             return function(*operands)
-        except (ZeroDivisionError, TypeError):
+        except (ArithmeticError, TypeError, ValueError):
             return UNKNOWN
 
     return evaluate
+
+
+def _first(*operands: Any) -> Any:
+    """Return what Python's `or` does."""
+    return next((operand for operand in operands if operand), operands[-1])
+
+
+def _last(*operands: Any) -> Any:
+    """Return what Python's `and` does."""
+    return next((operand for operand in operands if not operand), operands[-1])
 
 
 def _truth(value: Any) -> Outcome:
@@ -176,6 +211,10 @@ def _equal(left: Any, right: Any) -> Outcome:
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and _all(map(_equal, left, right))
     return bool(left == right)
+
+
+def _contains(container: Any, item: Any) -> Outcome:
+    return item in container if isinstance(container, str) else _any(_equal(item, each) for each in container)
 
 
 def _choose(condition: Outcome, yes: Any, no: Any) -> Any:

@@ -56,6 +56,10 @@ class Fix:
     choices: Callable[[Values], Iterable[Any]]
 
 
+def no_advice(values: Values) -> str | None:
+    """Say nothing: the advice of a rule that has none."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One demand of a contract.
@@ -79,7 +83,7 @@ class Rule:
     explanation: str
     argument: str
     fix: Fix | None = None
-    advice: Callable[[Values], str | None] = lambda values: None
+    advice: Callable[[Values], str | None] = no_advice
     needs: Needs = Needs.NOTHING
 
     def judge(self, values: Values) -> Verdict:

@@ -1,0 +1,212 @@
+"""What follows from conditions that are known to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from math import inf
+
+from codemods import terms
+from codemods.formulas import And, Compare, Equals, Formula, Not, Truthy, conjuncts, invert, kleene_and
+from codemods.intervals import Interval
+from codemods.terms import Atom, Int, Operation, Symbol, Term
+
+
+class Facts:
+    """Formulas that hold. What they say of others is sound but not complete: `decide` may answer None."""
+
+    def __init__(self, known: Iterable[Formula] = ()) -> None:
+        self.known = tuple(dict.fromkeys(part for formula in known for part in conjuncts(formula)))
+        self._index = frozenset(self.known)
+
+    def decide(self, formula: Formula) -> bool | None:
+        """Return True if the formula follows, False if its opposite does, else None."""
+        if isinstance(formula, bool):
+            return formula
+        if formula in self._index:
+            return True
+        if invert(formula) in self._index:
+            return False
+        match formula:
+            case Not(operand):
+                outcome = self.decide(operand)
+                return None if outcome is None else not outcome
+            case And(operands):
+                return kleene_and(map(self.decide, operands))
+            case Compare("<=", term):
+                low, high = self.bounds(self._simplify(term))
+                return True if high <= 0 else False if low > 0 else None
+            case Compare(_, term):
+                return self._decide_zero(term)
+            case Equals(key, _, constant):
+                others = (fact for fact in self.known if isinstance(fact, Equals) and fact.key == key)
+                return False if any(fact.constant != constant for fact in others) else None
+            case Truthy():
+                return None
+
+    def _decide_zero(self, term: Int) -> bool | None:
+        term = self._simplify(term)
+        low, high = self.bounds(term)
+        if low > 0 or high < 0:
+            return False
+        if low == high == 0 or terms.replace(term, self._factored) == 0:
+            return True
+        match terms.single(term) or terms.single(terms.negate(term)):
+            case Operation("mod", (value, divisor)) if self.divides(divisor, value):
+                return True
+            case _:
+                return None
+
+    # Equations and divisibility
+
+    @cached_property
+    def _equations(self) -> dict[Atom, Int]:
+        """The known equations, each solved for a symbol of it."""
+        return _solve(fact.term for fact in self.known if isinstance(fact, Compare) and fact.op == "==")
+
+    def _simplify(self, value: Int) -> Int:
+        return terms.replace(value, self._equations) if self._equations else value
+
+    @cached_property
+    def _multiples(self) -> list[tuple[Int, Int]]:
+        """The pairs (d, e) of which the facts say that d divides e: `e % d == 0`, or `e // d * d == e`."""
+        pairs: list[tuple[Int, Int]] = []
+        for fact in self.known:
+            if isinstance(fact, Compare) and fact.op == "==":
+                for atom in terms.atoms(fact.term):
+                    if isinstance(atom, Operation) and atom.name in ("mod", "floordiv"):
+                        value, divisor = atom.operands
+                        rest = terms.subtract(value, terms.multiply(divisor, terms.floordiv(value, divisor)))
+                        stated = terms.of(atom) if atom.name == "mod" else rest
+                        if fact.term in (stated, terms.negate(stated)):
+                            pairs.append((divisor, value))
+        return [(self._simplify(divisor), self._simplify(value)) for divisor, value in pairs]
+
+    @cached_property
+    def _factored(self) -> dict[Atom, Int]:
+        """Multiples written as products with an unknown quotient, so that divisibility is a matter of normal form."""
+        quotients = (
+            terms.subtract(terms.multiply(divisor, terms.of(Symbol(("quotient", divisor, value), "quotient"))), value)
+            for divisor, value in self._multiples
+        )
+        return _solve((each for each in quotients if isinstance(each, Term)), new="quotient")
+
+    def divides(self, divisor: Int, value: Int, depth: int = 4) -> bool:
+        """Say whether it is certain that `divisor` divides `value`, if it is not 0."""
+        divisor, value = (terms.replace(self._simplify(each), self._factored) for each in (divisor, value))
+        if divisor == 0:
+            return False
+        if terms.mod(value, divisor) == 0:
+            return True
+        if depth == 0:
+            return False
+        match terms.single(divisor):
+            case Operation("min" | "max", operands) if all(self.divides(each, value, depth - 1) for each in operands):
+                return True
+            case _:
+                pass
+        for smaller, larger in (*self._multiples, *_by_meaning(divisor), *_by_meaning(value)):
+            rest = _modulo(value, larger)
+            if rest != value and self.divides(divisor, rest, depth - 1) and self.divides(divisor, smaller, depth - 1):
+                return True
+        return False
+
+    # Bounds
+
+    def bounds(self, value: Int) -> Interval:
+        """Return the range of a term."""
+        if isinstance(value, int):
+            return Interval(value, value)
+        total = Interval(0, 0)
+        for factors, coefficient in value.monomials:
+            product = Interval(coefficient, coefficient)
+            for atom in factors:
+                product *= self._atom_bounds(atom)
+            total += product
+        return total & self._stated_bounds(value)
+
+    def _stated_bounds(self, value: Term) -> Interval:
+        """The range that facts of this very term, or of it plus a constant, state."""
+        low, high = -inf, inf
+        for fact in self.known:
+            if isinstance(fact, Compare) and fact.op == "<=":
+                if isinstance(gap := terms.subtract(fact.term, value), int):  # value + gap <= 0
+                    high = min(high, -gap)
+                elif isinstance(gap := terms.add(fact.term, value), int):  # gap - value <= 0
+                    low = max(low, gap)
+        return Interval(low, high)
+
+    def _atom_bounds(self, atom: Atom) -> Interval:
+        found = Interval()
+        match atom:
+            case Symbol(_, _, int(at_least)):
+                found = Interval(at_least, inf)
+                if Not(Compare("==", terms.subtract(terms.of(atom), at_least))) in self._index:  # type: ignore[arg-type]
+                    found = Interval(at_least + 1, inf)
+            case Operation("mod", (_, divisor)) if (most := self.bounds(divisor)).low >= 0:
+                found = Interval(0, most.high - 1)
+            case Operation("floordiv", (value, int(divisor))) if divisor > 0:
+                found = self.bounds(value) // divisor
+            case Operation("floordiv", (value, divisor)) if min(self.bounds(value).low, self.bounds(divisor).low) >= 0:
+                found = Interval(0, self.bounds(value).high)
+            case Operation("min" | "max" as name, operands):
+                pick = min if name == "min" else max
+                ranges = [self.bounds(operand) for operand in operands]
+                found = Interval(pick(each.low for each in ranges), pick(each.high for each in ranges))
+            case Operation("gcd", operands):
+                found = Interval(int(any(isinstance(each, int) and each for each in operands)), inf)
+            case Operation("divisor", (_, at_most)):
+                found = Interval(1, self.bounds(at_most).high)
+            case Operation("abs", _):
+                found = Interval(0, inf)
+            case _:
+                pass
+        return found & self._stated_bounds(terms.of(atom))
+
+
+def _solve(equations: Iterable[Int], new: str = "") -> dict[Atom, Int]:
+    """Solve each `term == 0` for a symbol that stands alone in it, as far as possible in a triangular way.
+
+    `new` marks the symbols that were made up for the purpose, which are not solved for.
+    """
+    solved: dict[Atom, Int] = {}
+    for equation in equations:
+        term = terms.replace(equation, solved)
+        for symbol, coefficient in _lone_symbols(term):
+            if symbol.text == new:
+                continue
+            rest = terms.subtract(terms.of(symbol), terms.multiply(term, coefficient))
+            if symbol not in terms.symbols(rest):
+                solved = {atom: terms.replace(value, {symbol: rest}) for atom, value in solved.items()}
+                solved[symbol] = rest
+                break
+    return solved
+
+
+def _lone_symbols(term: Int) -> Iterator[tuple[Symbol, int]]:
+    for factors, coefficient in terms.coefficients(term).items():
+        if len(factors) == 1 and isinstance(factors[0], Symbol) and coefficient in (1, -1):
+            yield factors[0], coefficient
+
+
+def _by_meaning(value: Int) -> Iterator[tuple[Int, Int]]:
+    """Pairs (d, e) of which d divides e because of what the operations in `value` are."""
+    for atom in terms.atoms(value):
+        match atom:
+            case Operation("gcd", operands):
+                yield from ((terms.of(atom), operand) for operand in operands)
+            case Operation("divisor", (whole, _)):
+                yield terms.of(atom), whole
+            case _:
+                pass
+
+
+def _modulo(value: Int, multiple: Int) -> Int:
+    """Return `value` less a multiple of `multiple`, where that makes it simpler; else `value`."""
+    if len(terms.coefficients(multiple)) == 1:
+        return terms.divide(value, multiple)[1] if multiple != 0 else value
+    for symbol, coefficient in _lone_symbols(multiple):
+        if symbol in terms.symbols(value):
+            alone = terms.subtract(terms.of(symbol), terms.multiply(multiple, coefficient))
+            return terms.replace_top(value, lambda atom, symbol=symbol, alone=alone: alone if atom == symbol else terms.of(atom))
+    return value

@@ -1,0 +1,165 @@
+"""Conditions on unknown values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from codemods import terms
+from codemods.terms import Int, Symbol, Term
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`term == 0` or `term <= 0`."""
+
+    op: str
+    term: Term
+
+    def __str__(self) -> str:
+        return f"{self.term} {self.op} 0"
+
+
+@dataclass(frozen=True)
+class Equals:
+    """An unknown value is this constant (a str, None, ...), as Python's `==` says."""
+
+    key: Hashable
+    text: str
+    constant: Any
+
+    def __str__(self) -> str:
+        return f"{self.text} == {self.constant!r}"
+
+
+@dataclass(frozen=True)
+class Truthy:
+    """An unknown value counts as true."""
+
+    key: Hashable
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Not:
+    operand: Formula
+
+    def __str__(self) -> str:
+        return f"not ({self.operand})"
+
+
+@dataclass(frozen=True)
+class And:
+    operands: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({each})" for each in self.operands)
+
+
+Formula: TypeAlias = bool | Compare | Equals | Truthy | Not | And
+Assignment: TypeAlias = Mapping[Symbol, int]
+
+
+def equal(left: Int, right: Int) -> Formula:
+    gap = terms.subtract(left, right)
+    if isinstance(gap, int):
+        return gap == 0
+    (first, *_) = gap.monomials
+    return Compare("==", gap if first[1] > 0 else terms.negate(gap))  # type: ignore[arg-type]  # no constant
+
+
+def at_most(left: Int, right: Int) -> Formula:
+    gap = terms.subtract(left, right)
+    return gap <= 0 if isinstance(gap, int) else Compare("<=", gap)
+
+
+def less(left: Int, right: Int) -> Formula:
+    return at_most(terms.add(left, 1), right)
+
+
+def invert(formula: Formula) -> Formula:
+    match formula:
+        case bool():
+            return not formula
+        case Not(operand):
+            return operand
+        case Compare("<=", term):
+            return at_most(1, term)
+        case _:
+            return Not(formula)
+
+
+def both(*formulas: Formula) -> Formula:
+    parts: dict[Formula, None] = {}
+    for formula in formulas:
+        if formula is False or invert(formula) in parts:
+            return False
+        if formula is not True:
+            parts.update(dict.fromkeys(formula.operands if isinstance(formula, And) else (formula,)))
+    if len(parts) < 2:
+        return next(iter(parts), True)
+    return And(tuple(parts))
+
+
+def either(*formulas: Formula) -> Formula:
+    return invert(both(*map(invert, formulas)))
+
+
+def conjuncts(formula: Formula) -> tuple[Formula, ...]:
+    if formula is True:
+        return ()
+    return formula.operands if isinstance(formula, And) else (formula,)
+
+
+def leaves(formula: Formula) -> Iterator[Formula]:
+    match formula:
+        case Not(operand):
+            yield from leaves(operand)
+        case And(operands):
+            for operand in operands:
+                yield from leaves(operand)
+        case _:
+            yield formula
+
+
+def integers(formula: Formula) -> set[Symbol]:
+    """Return the unknown integers that a formula speaks of."""
+    found: set[Symbol] = set()
+    for leaf in leaves(formula):
+        if isinstance(leaf, Compare):
+            found |= terms.symbols(leaf.term)
+    return found
+
+
+def evaluate(formula: Formula, assignment: Assignment) -> bool | None:
+    """Say whether a formula holds for these integers; None where it rests on something else, or is undefined."""
+    match formula:
+        case bool():
+            return formula
+        case Compare(op, term):
+            try:
+                value = terms.evaluate(term, assignment)
+            except (ZeroDivisionError, terms.TermError, AssertionError):
+                return None
+            return value == 0 if op == "==" else value <= 0
+        case Not(operand):
+            outcome = evaluate(operand, assignment)
+            return None if outcome is None else not outcome
+        case And(operands):
+            return kleene_and(evaluate(operand, assignment) for operand in operands)
+        case Equals() | Truthy():
+            return None
+
+
+def kleene_and(outcomes: Iterable[bool | None]) -> bool | None:
+    result: bool | None = True
+    for outcome in outcomes:
+        if outcome is False:
+            return False
+        if outcome is None:
+            result = None
+    return result

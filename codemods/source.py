@@ -1,0 +1,116 @@
+"""One source file: its bytes, its syntax tree, and the positions of its nodes."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import re
+import tokenize
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+_NEWLINE = re.compile(rb"\r\n|\r|\n")  # not str.splitlines: it also splits at form feeds and U+2028
+
+
+class SourceError(Exception):
+    """A file that cannot be decoded or parsed; `line` counts from 1."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of a file: byte offsets into its UTF-8 text, and its ends as lines and code points, from 1."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Source:
+    """A parsed Python file.
+
+    Offsets of `ast` count bytes of UTF-8, so everything here works on `text`: the file decoded by its own encoding,
+    without a byte order mark, and encoded as UTF-8. `restore` goes back, byte for byte.
+    """
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        self.encoding, self.text = _decode(data.removeprefix(self._mark))
+
+    def restore(self, text: bytes) -> bytes:
+        """Return the file's bytes for a changed `text`.
+
+        Raises:
+            SourceError: the file's encoding has no bytes for a new character.
+        """
+        try:
+            return self._mark + text.decode().encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise SourceError(f"cannot be written as {self.encoding}: {error.reason}") from None
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree; parsing it again costs as much as everything else, so it is kept.
+
+        Raises:
+            SourceError: the file is no valid Python for the running interpreter.
+        """
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a SyntaxWarning of the scanned code is not ours to print
+                return ast.parse(self.text.decode(), self.path)
+        except SyntaxError as error:
+            raise SourceError(f"cannot be parsed: {error.msg}", error.lineno or 1) from None
+        except ValueError as error:  # NUL bytes, before Python 3.12
+            raise SourceError(f"cannot be parsed: {error}") from None
+        except (RecursionError, MemoryError):
+            raise SourceError("cannot be parsed: nested too deeply") from None
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    def line(self, number: int) -> str:
+        """Return a line without its newline."""
+        start = self.line_starts[number - 1]
+        end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
+        return self.text[start:end].rstrip(b"\r\n").decode()
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
+        start_line, end_line = node.lineno, node.end_lineno or node.lineno
+        start = self.line_starts[start_line - 1] + node.col_offset
+        end = self.line_starts[end_line - 1] + (node.end_col_offset or 0)
+        return Span(start, end, start_line, self._column(start_line, start), end_line, self._column(end_line, end))
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """Return the source of a node."""
+        span = self.span(node)
+        return self.text[span.start : span.end].decode()
+
+    def _column(self, line: int, offset: int) -> int:
+        return len(self.text[self.line_starts[line - 1] : offset].decode()) + 1
+
+
+def _decode(data: bytes) -> tuple[str, bytes]:
+    """Return the encoding that the file declares (PEP 263) and its contents as UTF-8."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except SyntaxError as error:
+        raise SourceError(f"cannot be decoded: {error}") from None
+    except UnicodeDecodeError as error:
+        line = len(_NEWLINE.findall(data[: error.start])) + 1
+        raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason}", line) from None
+    if text.encode(encoding) != data:
+        raise SourceError(f"does not survive a round trip through {encoding}")
+    return encoding, text.encode()

@@ -1,0 +1,228 @@
+"""What an expression of the scanned source may evaluate to.
+
+A constant is the Python object itself (int, float, str, bool, None, bytes, Ellipsis), a tuple a tuple of values, an
+unknown integer a `Term`. The classes here are the rest. All are immutable: what a list, a dict or an object holds is in
+the cells of the state (`codemods.evaluate.state`), under the `id` that the value carries.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from codemods.formulas import Formula
+from codemods.terms import Int, Symbol, Term
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why something is unknown, in words for the user, and the line where knowledge ended."""
+
+    text: str
+    path: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.path}:{self.line})" if self.line else self.text
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """An unknown value; equal keys are the same value.
+
+    Attributes:
+        key: its identity.
+        text: the source expression that it stands for.
+        reason: why it is unknown.
+        at_least: a lower bound, if it is an integer: 0 for the size of an axis.
+        pure: whether it comes from a library, so that calling it changes nothing of ours.
+    """
+
+    key: Hashable
+    text: str
+    reason: Reason = field(compare=False)
+    at_least: int | None = None
+    pure: bool = field(default=False, compare=False)
+
+    def attribute(self, name: str, epoch: int = 0) -> Opaque:
+        """Return the attribute `name`; `epoch` tells apart reads between which it may have changed."""
+        return Opaque((self.key, ".", name, epoch), f"{self.text}.{name}", self.reason, pure=self.pure)
+
+    def item(self, index: Any) -> Opaque:
+        sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape"
+        return Opaque((self.key, "[]", index), f"{self.text}[{index}]", self.reason, 0 if sized else None, self.pure)
+
+    def symbol(self) -> Symbol:
+        """Return it as an integer."""
+        return Symbol(self.key, self.text, self.at_least)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several values, each under its condition; exactly one condition holds."""
+
+    alternatives: tuple[tuple[Formula, Value], ...]
+
+
+@dataclass(frozen=True)
+class DType:
+    """A dtype by its numpy name, e.g. `bfloat16`; as the source wrote it, before jit narrows it."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of known rank.
+
+    Attributes:
+        shape: its sizes.
+        dtype: its dtype, None where unknown.
+        library: who made it: `jax`, `numpy` or `torch`; they promote and default differently.
+        contents: for a small integer array whose elements are known, its elements as nested tuples; else None.
+        weak: whether a Python scalar gave it its dtype, as JAX's promotion has it.
+    """
+
+    shape: tuple[Int, ...]
+    dtype: DType | None
+    library: str = "jax"
+    contents: Any = None
+    weak: bool = False
+
+
+@dataclass(frozen=True)
+class External:
+    """Something of a module outside the scanned tree, by its dotted path, e.g. `jax.numpy.zeros`."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the scanned tree."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function or lambda of the scanned tree; `scope` is where its free names are looked up."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda = field(repr=False)
+    path: str
+    name: str
+    scope: int
+    defaults: tuple[tuple[str, Value], ...] = ()
+    kind: str = "function"  # or staticmethod, classmethod, property: what its class makes of it
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the scanned tree; its attributes are in the cells of `scope`."""
+
+    name: str
+    scope: int
+    bases: tuple[Value, ...]
+    kind: str = "plain"  # or dataclass, namedtuple, enum: what makes its constructor
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of a class of the scanned tree; its attributes are in the cells of `id`."""
+
+    id: int
+    cls: Class
+
+
+@dataclass(frozen=True)
+class ListRef:
+    """A list; its elements are in the cells of `id`."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class DictRef:
+    """A dict with constant keys; its items are in the cells of `id`."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """The elements of a sequence that pass an unknown filter: each with the condition under which it is there."""
+
+    elements: tuple[tuple[Formula, Value], ...]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A method together with its object: of ours (`function` is a value) or of a builtin type (it is a name)."""
+
+    receiver: Value
+    function: Value
+
+
+@dataclass(frozen=True)
+class Partial:
+    """`functools.partial`, with the expressions that its arguments were written as."""
+
+    function: Value
+    positional: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+    nodes: tuple[tuple[int | str, ast.expr], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """A function under a transformation that changes what it sees of its arguments: `vmap`, `shard_map`, `grad`."""
+
+    transformation: str
+    function: Value
+
+
+Value: TypeAlias = Any
+"""One of the classes above, a `Term`, or a plain constant. (A union type would name them all and check nothing more.)"""
+
+
+def is_constant(value: Value) -> bool:
+    return value is None or value is Ellipsis or isinstance(value, bool | int | float | str | bytes)
+
+
+def same(left: Value, right: Value) -> bool:
+    """Say whether two values are equal and of one type: `1`, `1.0` and `True` are three values."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float):
+        return repr(left) == repr(right)  # NaN is NaN here, and -0.0 is not 0.0
+    return bool(left == right)
+
+
+def as_int(value: Value) -> Int | None:
+    """Return a value as an integer, known or unknown; None for what is no integer."""
+    if isinstance(value, int | Term):
+        return int(value) if isinstance(value, bool) else value
+    if isinstance(value, Opaque):
+        symbol = value.symbol()
+        return Term((((symbol,), 1),))
+    return None
+
+
+def describe(value: Value) -> str:
+    """Return a value for a message."""
+    match value:
+        case Opaque(_, text):
+            return text
+        case Term():
+            return str(value)
+        case Array(shape, dtype):
+            return f"{dtype.name if dtype else 'array'}[{', '.join(map(str, shape))}]"
+        case External(path):
+            return path
+        case _:
+            return repr(value)
