@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -28,11 +28,13 @@ class Symbol:
         key: what makes it this unknown: equal keys are equal numbers.
         text: the source expression it stands for, e.g. `page_indices.shape[1]`.
         at_least: a lower bound; 0 for the size of an axis, None where nothing is known.
+        reason: why it is unknown.
     """
 
     key: Hashable
     text: str
     at_least: int | None = None
+    reason: object = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -183,7 +185,7 @@ def divide(value: Int, divisor: Int) -> tuple[Int, Int]:
         if value == divisor:
             return 1, 0
         return (-1, 0) if value == negate(divisor) else (0, value)
-    by, unit = divisor.monomials[0]
+    ((by, unit), *_) = divisor.monomials
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for factors, coefficient in coefficients(value).items():

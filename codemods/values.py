@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from codemods import terms
 from codemods.formulas import Formula
 from codemods.terms import Int, Symbol, Term
 
@@ -56,7 +57,7 @@ class Opaque:
 
     def symbol(self) -> Symbol:
         """Return it as an integer."""
-        return Symbol(self.key, self.text, self.at_least)
+        return Symbol(self.key, self.text, self.at_least, self.reason)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Array:
     Attributes:
         shape: its sizes.
         dtype: its dtype, None where unknown.
-        library: who made it: `jax`, `numpy` or `torch`; they promote and default differently.
+        library: who made it: `jax`, `numpy` or `torch`; they promote and default differently. `unknown` where it may be any.
         contents: for a small integer array whose elements are known, its elements as nested tuples; else None.
         weak: whether a Python scalar gave it its dtype, as JAX's promotion has it.
     """
@@ -90,6 +91,28 @@ class Array:
     library: str = "jax"
     contents: Any = None
     weak: bool = False
+
+
+@dataclass(frozen=True)
+class At(Array):
+    """`x.at[index]` of JAX: the array, about to be updated there."""
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """JAX's `QuantizedTensor(weight, scales)`: pages in int8."""
+
+    weight: Array
+    scales: Array
+
+
+@dataclass(frozen=True)
+class Slice:
+    """`lower:upper:step` in a subscript; None where it is left out."""
+
+    lower: Value
+    upper: Value
+    step: Value
 
 
 @dataclass(frozen=True)
@@ -208,8 +231,7 @@ def as_int(value: Value) -> Int | None:
     if isinstance(value, int | Term):
         return int(value) if isinstance(value, bool) else value
     if isinstance(value, Opaque):
-        symbol = value.symbol()
-        return Term((((symbol,), 1),))
+        return terms.of(value.symbol())
     return None
 
 

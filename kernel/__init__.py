@@ -1,1 +1,6 @@
 """Typed front doors of TPU kernels: the same call, its contract enforced, on TPU and CPU."""
+
+from kernel.padding import pad_page_indices
+from kernel.paged_attention import paged_attention
+
+__all__ = ["pad_page_indices", "paged_attention"]

@@ -68,12 +68,12 @@ def paged_attention_xla(
     # A row of length 0 is a padding row of the batch: its query is not read, so that it may be NaN.
     grouped = jnp.where(lengths[:, None, None] > 0, q, 0).astype(jnp.float32)
     grouped = grouped.reshape(batch_size, num_kv_heads, group, head_dim)
-    blocks = page_indices.reshape(batch_size, -1, pages_per_compute_block).swapaxes(0, 1)
     longest = jnp.max(lengths, initial=0)
 
-    def attend(softmax: _Softmax, start: jax.Array, page_ids: jax.Array) -> _Softmax:
-        slots = start + jnp.arange(block_size, dtype=lengths.dtype)
-        valid = slots < lengths[:, None]
+    def attend(index: jax.Array, softmax: _Softmax) -> _Softmax:
+        page_ids = lax.dynamic_slice_in_dim(page_indices, index * pages_per_compute_block, pages_per_compute_block, axis=1)
+        start = index * block_size
+        valid = start + jnp.arange(block_size) < lengths[:, None]
         logits = _einsum("bhgd,bhtd->bhgt", grouped, _tokens(k_pages, page_ids, valid))
         if attn_logits_soft_cap is not None:
             logits = attn_logits_soft_cap * jnp.tanh(logits / attn_logits_soft_cap)
@@ -81,22 +81,19 @@ def paged_attention_xla(
         return _accumulate(softmax, logits + bias[:, None, None], _tokens(v_pages, page_ids, valid))
 
     @functools.partial(jax.checkpoint, prevent_cse=False)
-    def step(softmax: _Softmax, block: tuple[jax.Array, jax.Array]) -> tuple[_Softmax, None]:
-        start, page_ids = block
-        return lax.cond(start < longest, attend, lambda softmax, *_: softmax, softmax, start, page_ids), None
+    def step(index: jax.Array, softmax: _Softmax) -> _Softmax:
+        return lax.cond(index * block_size < longest, attend, lambda _, softmax: softmax, index, softmax)
 
-    starts = jnp.arange(blocks.shape[0], dtype=lengths.dtype) * block_size
-    _, total, weighted = lax.scan(step, _nothing_seen(grouped), (starts, blocks))[0]
+    blocks = page_indices.shape[1] // pages_per_compute_block
+    _, total, weighted = lax.fori_loop(0, blocks, step, _nothing_seen(grouped))
     out = weighted / jnp.where(total > 0, total, 1)[..., None]
     return out.reshape(q.shape).astype(q.dtype)
 
 
 def _nothing_seen(grouped: jax.Array) -> _Softmax:
-    # The lowest finite number and not -inf: the difference of two infinities is NaN.
-    lowest = jnp.finfo(jnp.float32).min
-    return _Softmax(
-        jnp.full(grouped.shape[:-1], lowest), jnp.zeros(grouped.shape[:-1], jnp.float32), jnp.zeros_like(grouped)
-    )
+    # Made from `grouped`, to be sharded like it. The lowest finite number and not -inf: infinities differ by NaN.
+    rows = jnp.zeros_like(grouped[..., 0])
+    return _Softmax(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(grouped))
 
 
 def _tokens(pages: Pages, page_ids: jax.Array, valid: jax.Array) -> jax.Array:

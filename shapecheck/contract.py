@@ -170,22 +170,29 @@ class Contract:
             if rule.needs is not Needs.CHIP or "cores_per_device" in values:
                 yield rule
 
-    def choices(self, rule: Rule, values: Values) -> Iterator[tuple[Any, Verdict]]:
-        """Yield the values that `rule.fix` offers, best first, each with the verdict of the rules that speak of its
-        parameter, taken together. Violated ones are left out, so one fix never breaks another rule.
+    def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
+        """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""
+        changed = self.complete({**values, parameter: value})
+        verdicts = {rule.judge(changed) for rule in self.applicable(changed) if parameter in rule.relation.names}
+        if Verdict.VIOLATED in verdicts:
+            return Verdict.VIOLATED
+        return Verdict.UNPROVEN if Verdict.UNPROVEN in verdicts else Verdict.PROVEN
+
+    def choices(self, rule: Rule, values: Values) -> Iterator[Any]:
+        """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule.
+
+        It stops before a better value of which that cannot be told, so that the first one is the best.
         """
-        if rule.fix is None:
-            return
-        parameter = rule.fix.parameter
-        concerned = [each for each in self.applicable(values) if parameter in each.relation.names]
-        for choice in rule.fix.choices(values):
-            verdicts = {each.judge(self.complete({**values, parameter: choice})) for each in concerned}
-            if Verdict.VIOLATED not in verdicts:
-                yield choice, Verdict.PROVEN if verdicts == {Verdict.PROVEN} else Verdict.UNPROVEN
+        for choice in rule.fix.choices(values) if rule.fix is not None else ():
+            verdict = self.permits(rule.fix.parameter, choice, values)
+            if verdict is Verdict.UNPROVEN:
+                return
+            if verdict is Verdict.PROVEN:
+                yield choice
 
     def advice(self, rule: Rule, values: Values) -> str:
         """Return in words what would be legal instead; empty where nothing can be said."""
-        legal = [choice for choice, verdict in self.choices(rule, values) if verdict is Verdict.PROVEN]
+        legal = list(self.choices(rule, values))
         if all(isinstance(choice, int) for choice in legal):
             legal.sort()
         shown = legal if len(legal) <= 12 else [*legal[:6], "...", *legal[-5:]]
@@ -201,8 +208,27 @@ def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:
         @contract("num_q_heads % num_kv_heads == 0", "megacore_mode != 'kv_head' or num_kv_heads % 2 == 0")
         def attend(q: Float[Array, "batch_size num_q_heads head_dim"], ...): ...
 
-    TODO(helper): finish.
+    A relation may use the axes in the annotations, `ARRAY_AXIS` for the axis of one array, `ARRAY_rank`, `ARRAY_shape`,
+    `ARRAY_dtype`, and the other parameters; a parameter hides the axis of the same name. A relation over sizes that cannot
+    be told, such as those of `jax.export`, is taken to hold. Under jit the check runs when the function is traced.
+
+    The function may be a jit object or a `functools.partial`; of a jit object, `lower`, `trace` and `eval_shape` check the
+    relations too. The contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.
+
+    Args:
+        demands: relations, and at most one ready contract such as `shapecheck.contracts.PAGED_ATTENTION`, with which the
+            signature must agree.
+
+    Raises:
+        RelationError: on decoration: a relation cannot be read, or uses a name that the signature does not define.
+        TypeError: on decoration: the signature disagrees with the ready contract, or a shape is in an annotation that
+            cannot be resolved.
+        ContractError: on a call that breaks the contract.
     """
+    for demand in demands:
+        if not isinstance(demand, (str, Contract)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"@contract(...) takes relations and contracts, not {demand!r}")
+
     def decorate(function: _Function) -> _Function:
         from shapecheck.enforce import enforce  # imports jaxtyping: only who decorates pays for it
 

@@ -6,7 +6,7 @@ import ast
 import enum
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeGuard
 
 
 class _Unknown(enum.Enum):
@@ -65,9 +65,23 @@ class Relation:
 
     def broken(self, values: Values) -> tuple[Relation, ...]:
         """Return the parts that do not hold: of `a and b`, each of `a` and `b` that fails."""
-        conjunction = isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And)
-        parts = [Relation(ast.unparse(part)) for part in self.tree.values] if conjunction else [self]
+        match self.tree:
+            case ast.BoolOp(ast.And(), operands):
+                parts = [Relation(ast.unparse(operand)) for operand in operands]
+            case _:
+                parts = [self]
         return tuple(part for part in parts if part.evaluate(values) is False)
+
+    def at_fault(self, values: Values) -> tuple[str, ...]:
+        """Return the names that make the relation fail: of `a == 1 and b == 2`, those in the parts that do."""
+        match self.tree:
+            case ast.BoolOp(ast.And()):
+                parts = self.broken(values)
+            case ast.BoolOp(ast.Or(), operands):
+                parts = tuple(Relation(ast.unparse(operand)) for operand in operands)
+            case _:
+                return self.names
+        return tuple(dict.fromkeys(name for part in parts for name in part.at_fault(values)))
 
     def __repr__(self) -> str:
         return f"Relation({self.text!r})"
@@ -88,7 +102,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
+    ast.FloorDiv: lambda left, right: left // right,
     ast.Mod: operator.mod,
 }
 
@@ -208,13 +222,17 @@ def _equal(left: Any, right: Any) -> Outcome:
     """Compare, looking into tuples: `(4, UNKNOWN)` differs from `(5, 1)` whatever the unknown is."""
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
-    if isinstance(left, tuple) and isinstance(right, tuple):
+    if _is_tuple(left) and _is_tuple(right):
         return len(left) == len(right) and _all(map(_equal, left, right))
     return bool(left == right)
 
 
 def _contains(container: Any, item: Any) -> Outcome:
     return item in container if isinstance(container, str) else _any(_equal(item, each) for each in container)
+
+
+def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(value, tuple)
 
 
 def _choose(condition: Outcome, yes: Any, no: Any) -> Any:

@@ -1,0 +1,160 @@
+"""From parsed files to call sites and findings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from codemods.callees import CALLEES
+from codemods.evaluate.entries import Execution
+from codemods.evaluate.machine import Arrival
+from codemods.evaluate.program import Program
+from codemods.findings import CallSite, Contexts, Finding, Value
+from codemods.propose import Uses, propose
+from codemods.source import Source
+from codemods.values import Reason
+from codemods.verdicts import Judge, Outcome, plain, shown
+from shapecheck.chip import Chip
+from shapecheck.rule import Rule, Verdict
+
+
+@dataclass
+class Site:
+    """A call expression and the executions that reach it."""
+
+    source: Source
+    node: ast.Call
+    callee: str
+    arrived: list[Arrival] = field(default_factory=list[Arrival])
+    unfinished: bool = False
+
+    @property
+    def expected(self) -> bool:
+        """Whether every execution that reaches it is expected to fail."""
+        return all(each.expected for each in self.arrived)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One rule at one site: the outcome in each execution, and the one that decides the verdict."""
+
+    rule: Rule
+    verdict: Verdict
+    outcomes: Sequence[tuple[Judge, Outcome]]
+    decisive: Outcome
+
+
+def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) -> tuple[list[CallSite], list[Finding]]:
+    """Judge every call of a known kernel in `sources`.
+
+    Args:
+        sources: parsed files that may hold such calls.
+        root: the folder from which the tree's modules are imported.
+        chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
+
+    Returns:
+        The call sites, and a finding for each rule at each of them that is violated or unproven.
+    """
+    program = Program(sources, root)
+    sites = _sites(program, sources)
+    judges = {id(site): [Judge(each, chips) for each in site.arrived] for site in sites}
+    uses = _uses(judge for group in judges.values() for judge in group)
+    call_sites: list[CallSite] = []
+    findings: list[Finding] = []
+    for site in sites:
+        judged = list(_judge(site, judges[id(site)]))
+        callee = CALLEES[site.callee]
+        verdicts = {each.rule.code: each.verdict for each in judged}
+        call_sites.append(CallSite(site.source.path, site.source.span(site.node), callee.name, callee.contract.name, verdicts))
+        if not site.expected:
+            mentioned = partial(program.mentions, beside=site.source.path)
+            findings += [_finding(site, each, uses, mentioned) for each in judged if each.verdict is not Verdict.PROVEN]
+    return call_sites, findings
+
+
+def _sites(program: Program, sources: Sequence[Source]) -> list[Site]:
+    """Execute the files, and return the call sites that an execution reaches."""
+    wanted = {source.path for source in sources}
+    sites: dict[int, Site] = {}
+    for source in sources:
+        execution = Execution(program, source)
+        execution.run()
+        for each in execution.arrived:
+            path, node = each.source
+            held = program.source(path)
+            if path in wanted and held is not None:
+                sites.setdefault(id(node), Site(held, node, each.callee)).arrived.append(each)
+        unfinished = {id(part) for node in execution.unfinished for part in ast.walk(node)}
+        for node_id, site in sites.items():
+            site.unfinished = site.unfinished or node_id in unfinished
+    return list(sites.values())
+
+
+def _uses(judges: Iterable[Judge]) -> Uses:
+    """Gather what each argument expression serves."""
+    known: dict[int, list[Mapping[str, Any]]] = {}
+    for judge in judges:
+        for node in judge.nodes.values():
+            known.setdefault(id(node), []).append(judge.constants())
+    return Uses(known)
+
+
+def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
+    """Put the verdicts of all executions together: one that is spelled out and fails is enough, a proof needs them all."""
+    judges = [judge for judge in judges if not judge.arrival.expected] or judges
+    for rule in judges[0].rules():
+        outcomes = [(judge, judge.judge(rule)) for judge in judges]
+        of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
+        if of[Verdict.VIOLATED] and not site.expected:
+            yield Judged(rule, Verdict.VIOLATED, outcomes, of[Verdict.VIOLATED][0])
+        elif open_ := of[Verdict.UNPROVEN] or of[Verdict.VIOLATED]:
+            yield Judged(rule, Verdict.UNPROVEN, outcomes, open_[0])
+        elif site.unfinished:
+            budget = replace(outcomes[0][1], reason=Reason("budget: it takes too many steps to follow"))
+            yield Judged(rule, Verdict.UNPROVEN, outcomes, budget)
+        else:
+            yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
+
+
+def _finding(site: Site, judged: Judged, uses: Uses, mentioned: Callable[[str], bool]) -> Finding:
+    rule, decisive = judged.rule, judged.decisive
+    judge = next((judge for judge, outcome in judged.outcomes if outcome is decisive), judged.outcomes[0][0])
+    fix = None
+    if judged.verdict is Verdict.VIOLATED:
+        fix = propose(site.source, site.node, judged.outcomes, rule, uses, mentioned)
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        verdict=judged.verdict,
+        path=site.source.path,
+        span=site.source.span(_at_fault(site, judge, rule)),
+        call=site.source.span(site.node),
+        callee=judge.callee.name,
+        message=rule.message,
+        relation=rule.relation.text,
+        values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
+        reason=str(decisive.reason or ""),
+        advice=judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known)),
+        counterexample=decisive.counterexample,
+        contexts=_contexts(judged, judge.arrival.case),
+        fix=fix,
+    )
+
+
+def _at_fault(site: Site, judge: Judge, rule: Rule) -> ast.expr:
+    """Return the expression to point at: the argument that the rule is about, if the call writes it down."""
+    node = judge.nodes.get(rule.argument)
+    if node is not None and any(part is node for part in ast.walk(site.node)):
+        return node
+    return site.node
+
+
+def _contexts(judged: Judged, case: Mapping[str, Any]) -> Contexts | None:
+    if len(judged.outcomes) < 2:
+        return None
+    violating = sum(outcome.verdict is Verdict.VIOLATED for _, outcome in judged.outcomes)
+    return Contexts(violating, len(judged.outcomes), {name: plain(value) for name, value in case.items()})

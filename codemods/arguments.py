@@ -1,0 +1,146 @@
+"""The arguments of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+from codemods.config import Settings, chip_name, code_prefix, exclusion
+from codemods.report import FORMATS
+
+_DESCRIPTION = """\
+Find calls of TPU paged-attention kernels that break the kernel's contract, and repair them.
+The code is read, never run."""
+
+_EPILOG = """\
+exit status:
+  0  nothing to report, or all of it fixed
+  1  findings remain
+  2  wrong usage or configuration, or a file that could not be read or parsed
+
+settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven, strict"""
+
+_CHECK_EXAMPLES = """\
+examples:
+  shapecheck check                           the folder you are in
+  shapecheck check --strict --chip v5p src   every call must be proven legal, on a v5p
+  shapecheck check --output-format github .  annotations for a workflow
+  shapecheck check --select SC5 .            the hints
+  shapecheck check --stdin-filename a.py - < a.py"""
+
+_FIX_EXAMPLES = """\
+examples:
+  shapecheck fix .                           apply the safe fixes
+  shapecheck fix --diff . | git apply        the same, as a patch
+  shapecheck fix --unsafe-fixes src          those that may change meaning or cost as well
+  shapecheck fix - < a.py > fixed.py"""
+
+_EXPLAIN_EXAMPLES = """\
+examples:
+  shapecheck explain                         every code with its message
+  shapecheck explain SC102                   what it demands, why, and how to repair it"""
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
+    parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|explain", required=True)
+
+    check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
+    _add_files(check)
+    _add_report(check)
+
+    fix = _command(commands, "fix", "repair calls that break a contract", _FIX_EXAMPLES)
+    _add_files(fix)
+    _add_report(fix)
+    fix.add_argument("--diff", action="store_true", help="print the changes as a patch instead of making them")
+    fix.add_argument("--unsafe-fixes", action="store_true", help="apply fixes that may change meaning or cost as well")
+
+    explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
+    explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
+
+    options = parser.parse_args(arguments)
+    if options.command != "explain":
+        _settle_input(options, {"check": check, "fix": fix}[options.command])
+    return options
+
+
+def overlay(options: argparse.Namespace, settings: Settings) -> Settings:
+    """Put the command line on top of the settings of a file; a `--select` starts afresh."""
+    ignore = () if options.select else settings.ignore
+    return Settings(
+        select=tuple(options.select or settings.select),
+        ignore=(*ignore, *options.ignore),
+        chips=tuple(options.chips or settings.chips),
+        exclude=(*settings.exclude, *options.exclude),
+        unproven=options.unproven or settings.unproven,
+        strict=options.strict or settings.strict,
+    )
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=32)
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from codemods.version import version
+
+        parser.exit(0, f"shapecheck {version()}\n")
+
+
+def _command(commands: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=examples, formatter_class=_formatter
+    )
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("files")
+    group.add_argument("paths", nargs="*", metavar="PATH", help="files and folders, or - for standard input; default: .")
+    group.add_argument("--stdin-filename", metavar="FILE", help="what to call standard input")
+    group.add_argument(
+        "--exclude",
+        **_list("PATTERN", lambda pattern: exclusion(pattern, os.getcwd())),
+        help="leave out files and folders of this name, or at this path",
+    )
+    group.add_argument("--force-exclude", action="store_true", help="leave them out also where they are named as a PATH")
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("report")
+    group.add_argument("--select", **_list("CODE", code_prefix), help="report these codes only; a prefix such as SC1 will do")
+    group.add_argument("--ignore", **_list("CODE", code_prefix), help="do not report these codes")
+    group.add_argument("--chip", dest="chips", **_list("CHIP", chip_name), help="a TPU that the code runs on, e.g. v5p")
+    group.add_argument("--unproven", action="store_true", help="report also what cannot be told")
+    group.add_argument("--strict", action="store_true", help="the same, and count it as a finding")
+    group.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    group.add_argument("--statistics", action="store_true", help="count the findings of each code instead of listing them")
+    group.add_argument("--exit-zero", action="store_true", help="exit with 0 although findings remain")
+
+
+def _list(metavar: str, check: Callable[[str], str]) -> dict[str, Any]:
+    """Return the keywords of an option that takes a comma-separated list and may be repeated."""
+
+    def parse(text: str) -> list[str]:
+        try:
+            return [check(item.strip()) for item in text.split(",")]
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return {"action": "extend", "default": [], "metavar": metavar, "type": parse}
+
+
+def _settle_input(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    options.paths = options.paths or (["-"] if options.stdin_filename else ["."])
+    if "-" in options.paths and len(options.paths) > 1:
+        parser.error("standard input (-) cannot be mixed with other paths")
+    if options.stdin_filename and options.paths != ["-"]:
+        parser.error("--stdin-filename is for standard input (-)")
+    if options.statistics and options.output_format not in ("text", "concise"):
+        parser.error(f"--statistics has no {options.output_format} format")

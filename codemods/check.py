@@ -1,0 +1,175 @@
+"""Run the analysis over the files of a run, and keep of its findings what the settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from codemods.codes import UNUSED
+from codemods.config import Settings
+from codemods.files import Candidate, Found, Project
+from codemods.findings import CallSite, FileError, Finding, Report
+from codemods.source import Source, SourceError
+from codemods.suppress import Suppressions, skips_file
+from shapecheck.chip import Chip, chip_of
+from shapecheck.rule import Verdict
+
+_LARGEST = 10_000_000  # bytes; a parser needs a hundred times as much memory
+
+
+_Located = TypeVar("_Located", Finding, CallSite)
+
+
+class Analyse(Protocol):
+    """What `codemods.analyse.analyse` does: judge every call of a known callee in `sources`."""
+
+    def __call__(self, sources: list[Source], *, root: Path, chips: tuple[Chip, ...]) -> tuple[list[CallSite], list[Finding]]: ...
+
+
+class Run(NamedTuple):
+    """What a run has to say.
+
+    Attributes:
+        report: its findings, in order.
+        sources: the files they are in, by path, as they are now.
+        failed: a finding counts for the exit status.
+        fixed: what is repaired in `sources`, and no longer in the report, which counts it once it is written.
+    """
+
+    report: Report
+    sources: Mapping[str, Source]
+    failed: bool
+    fixed: tuple[Finding, ...] = ()
+
+
+@dataclass
+class Examination:
+    """The files of one project, and what there is to report of them; `judged` is all that the analysis found."""
+
+    project: Project
+    sources: Mapping[str, Source]
+    judged: list[Finding]
+    errors: list[FileError]
+    call_sites: list[CallSite] = field(default_factory=list[CallSite])
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    @property
+    def failed(self) -> bool:
+        strict = self.project.settings.strict
+        return any(strict or finding.verdict is Verdict.VIOLATED for finding in self.findings)
+
+
+def check(found: Found, analyse: Analyse) -> Run:
+    """Check the files that were found; a file that cannot be parsed is reported, and the others are checked."""
+    projects, errors = parse(found.candidates)
+    return summarise(found, [examine(project, sources, analyse) for project, sources in projects.items()], errors)
+
+
+def parse(candidates: Iterable[Candidate]) -> tuple[dict[Project, dict[str, Source]], list[FileError]]:
+    """Return the files that can be parsed, by project and path, and an error for each of the others."""
+    projects: dict[Project, dict[str, Source]] = {}
+    errors: list[FileError] = []
+    for candidate in candidates:
+        try:
+            source = _parsed(candidate)
+        except SourceError as error:
+            errors.append(FileError(candidate.path, error.line, str(error)))
+        except Exception as error:
+            errors.append(_crash(candidate.path, error))
+        else:
+            if source is not None:
+                projects.setdefault(candidate.project, {})[candidate.path] = source
+    return projects, errors
+
+
+def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse) -> Examination:
+    """Analyse the files of one project, and leave out what its settings or a comment suppress."""
+    settings = project.settings
+    chips = tuple(chip_of(name) for name in settings.chips)
+    call_sites, findings, errors = _isolated(list(sources.values()), Path(project.root), chips, analyse)
+    result = Examination(project, sources, findings, errors)
+    findings_of, sites_of = _by_path(findings), _by_path(call_sites)
+    for path, source in sources.items():
+        own, sites = findings_of.get(path, []), sites_of.get(path, [])
+        if own or settings.reports(UNUSED):
+            suppressions = Suppressions(source)
+            own = [*suppressions.keep(own), *suppressions.unused(sites)]
+        result.findings += [finding for finding in own if _is_reported(finding, settings)]
+        for site in sites:
+            verdicts = {code: verdict for code, verdict in site.verdicts.items() if settings.reports(code)}
+            result.call_sites.append(replace(site, verdicts=verdicts))
+    return result
+
+
+def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[FileError], fixed: Sequence[Finding] = ()) -> Run:
+    """Put together what is known of each project; `fixed` is what was repaired."""
+    problems = [FileError(*problem) for problem in found.problems]
+    report = Report(
+        findings=sorted((finding for each in examined for finding in each.findings), key=_finding_order),
+        call_sites=sorted((site for each in examined for site in each.call_sites), key=_site_order),
+        errors=sorted(
+            [*problems, *errors, *(error for each in examined for error in each.errors)],
+            key=lambda error: (error.path, error.line),
+        ),
+        files=found.files,
+        parsed=sum(len(each.sources) for each in examined),
+    )
+    sources = {path: source for each in examined for path, source in each.sources.items()}
+    return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))
+
+
+def _parsed(candidate: Candidate) -> Source | None:
+    """Return the file, parsed; None where a comment asks to leave it alone."""
+    if len(candidate.data) > _LARGEST:
+        raise SourceError(f"is not checked: larger than {_LARGEST // 1_000_000} MB")
+    source = Source(candidate.path, candidate.data)
+    if skips_file(source):
+        return None
+    _ = source.tree  # parse it now: here a failure is reported
+    return source
+
+
+def _isolated(
+    sources: list[Source], root: Path, chips: tuple[Chip, ...], analyse: Analyse
+) -> tuple[list[CallSite], list[Finding], list[FileError]]:
+    """Analyse the files together; should that crash, each by itself, so that one file costs no more than its own findings."""
+    try:
+        call_sites, findings = analyse(sources, root=root, chips=chips)
+    except Exception as error:
+        if len(sources) == 1:
+            return [], [], [_crash(sources[0].path, error)]
+    else:
+        return call_sites, findings, []
+    parts = [_isolated([source], root, chips, analyse) for source in sources]
+    return (
+        [site for part in parts for site in part[0]],
+        [finding for part in parts for finding in part[1]],
+        [error for part in parts for error in part[2]],
+    )
+
+
+def _crash(path: str, error: Exception) -> FileError:
+    """Word a defect of ours that a file has brought to light; it must not cost the other files."""
+    return FileError(path, 1, f"internal error, please report it: {error!r}")
+
+
+def _is_reported(finding: Finding, settings: Settings) -> bool:
+    told = finding.verdict is Verdict.VIOLATED or settings.unproven or settings.strict
+    return told and settings.reports(finding.code)
+
+
+def _by_path(items: Iterable[_Located]) -> dict[str, list[_Located]]:
+    paths: dict[str, list[_Located]] = {}
+    for item in items:
+        paths.setdefault(item.path, []).append(item)
+    return paths
+
+
+def _finding_order(finding: Finding) -> tuple[str, int, int, str]:
+    return finding.path, finding.span.line, finding.span.column, finding.code
+
+
+def _site_order(site: CallSite) -> tuple[str, int, int]:
+    return site.path, site.span.line, site.span.column

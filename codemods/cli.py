@@ -1,0 +1,150 @@
+"""The command line: `shapecheck check|fix|explain`, also as `python -m codemods`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING, TextIO
+
+from codemods.arguments import overlay, parse
+from codemods.config import ConfigError, Configuration
+from codemods.files import Candidate, Found, Stamp, discover, left_out, project_of, shown
+from codemods.report import render
+from codemods.report.counts import Counts, closing_line
+from codemods.words import Words
+
+# What only a run with something to look at needs is imported where it is used: most runs, in a pre-commit hook, have nothing.
+if TYPE_CHECKING:
+    from codemods.check import Analyse, Run
+
+_CLEAN, _FINDINGS, _FAILED = 0, 1, 2
+_INTERRUPTED = 130  # as shells have it
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    options = parse(arguments)
+    try:
+        return {"check": _check, "fix": _fix, "explain": _explain}[options.command](options)
+    except ConfigError as error:
+        _emit(f"shapecheck: {error}\n", sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception:  # a status of 1, Python's own, would say that there are findings
+        import traceback
+
+        _emit(f"{traceback.format_exc()}shapecheck: internal error, please report it\n", sys.stderr)
+        return _FAILED
+
+
+def _check(options: Namespace) -> int:
+    found, _ = _find(options)
+    if not found.candidates and not found.problems:
+        return _nothing(found, options, sys.stdout)
+    from codemods.check import check
+
+    run = check(found, _analysis())
+    _report(run, options, sys.stdout)
+    return _status(run, options)
+
+
+def _fix(options: Namespace) -> int:
+    found, standard_input = _find(options)
+    shows = options.diff or standard_input is not None  # standard output is for the patch or the file
+    stream = sys.stderr if shows else sys.stdout
+    if not found.candidates and not found.problems:
+        if standard_input is not None and not options.diff:
+            _emit(standard_input, sys.stdout)
+        return _nothing(found, options, stream)
+    from codemods.fix import fix
+
+    write = None if options.diff else _write if standard_input is None else _leave
+    run, changes = fix(found, _analysis(), write, unsafe=options.unsafe_fixes)
+    if options.diff:
+        from codemods.patch import patch
+
+        _emit(b"".join(map(patch, changes)), sys.stdout)
+    elif standard_input is not None:
+        _emit(changes[0].after if changes else standard_input, sys.stdout)
+    _report(run, options, stream)
+    if options.diff and changes and not options.exit_zero:
+        return max(_FINDINGS, _status(run, options))
+    return _status(run, options)
+
+
+def _explain(options: Namespace) -> int:
+    from codemods.explain import explain, explain_all
+
+    if not options.codes:
+        _emit(explain_all(), sys.stdout)
+    status = _CLEAN
+    for code in options.codes:
+        try:
+            _emit(explain(code), sys.stdout)
+        except KeyError as error:
+            _emit(f"shapecheck: {error.args[0]}\n", sys.stderr)
+            status = _FAILED
+    return status
+
+
+def _find(options: Namespace) -> tuple[Found, bytes | None]:
+    """Return the files to look at, and the contents of standard input where that is asked for."""
+    configuration = Configuration(lambda settings: overlay(options, settings))
+    if options.paths != ["-"]:
+        return discover(options.paths, configuration, Words(), force_exclude=options.force_exclude), None
+    data = sys.stdin.buffer.read()
+    name = options.stdin_filename or "-"
+    project = project_of(name, configuration)
+    if (options.force_exclude and left_out(name, project)) or not Words().occur_in(data):
+        return Found((), (), files=1), data
+    return Found((Candidate(shown(name), data, Stamp(0, 0, 0, 0), project),), (), files=1), data
+
+
+def _analysis() -> Analyse:
+    from codemods.analyse import analyse
+
+    return analyse
+
+
+def _write(candidate: Candidate, data: bytes) -> None:
+    from codemods.write import write
+
+    write(candidate.path, data, candidate.stamp)
+
+
+def _leave(candidate: Candidate, data: bytes) -> None:
+    """Write no file: standard input is written to standard output."""
+
+
+def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
+    """Report that no file names a kernel."""
+    if options.output_format in ("text", "concise"):
+        _emit(f"{closing_line(Counts(), files=found.files)}\n", stream)
+        return _CLEAN
+    from codemods.check import summarise
+
+    _report(summarise(found, [], []), options, stream)
+    return _CLEAN
+
+
+def _report(run: Run, options: Namespace, stream: TextIO) -> None:
+    color = not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or stream.isatty())
+    _emit(render(run, options.output_format, color=color, statistics=options.statistics), stream)
+
+
+def _status(run: Run, options: Namespace) -> int:
+    if run.report.errors:
+        return _FAILED
+    return _FINDINGS if run.failed and not options.exit_zero else _CLEAN
+
+
+def _emit(output: str | bytes, stream: TextIO) -> None:
+    """Write all of it, whatever the stream's encoding; to a pipe that nobody reads any more, nothing."""
+    try:
+        stream.flush()
+        stream.buffer.write(output if isinstance(output, bytes) else output.encode(stream.encoding, "backslashreplace"))
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,57 @@
+"""The codes that can be reported: those of the contracts, and those about the source itself."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+
+class OwnCode(NamedTuple):
+    """A code that belongs to no contract."""
+
+    name: str
+    message: str
+    explanation: str
+
+
+UNREADABLE, UNUSED = "SC901", "SC902"
+
+HINTS = ("SC5", UNUSED)
+"""Prefixes of the codes that are off unless selected."""
+
+OWN_CODES = {
+    "SC001": OwnCode(
+        "contract-relation",
+        "a relation of your own contract must hold",
+        "A call of a function decorated with `@shapecheck.contract(...)` breaks one of its relations; the message quotes it.",
+    ),
+    UNREADABLE: OwnCode(
+        "unreadable-file",
+        "a file must be readable and valid Python",
+        (
+            "The file names a kernel but cannot be read, decoded or parsed, so nothing can be said about its calls. The other "
+            "files are checked all the same, and the exit status is 2. It cannot be ignored: exclude the file instead."
+        ),
+    ),
+    UNUSED: OwnCode(
+        "unused-suppression",
+        "a suppression comment must suppress something",
+        (
+            "A `# shapecheck: ignore` comment names a rule that is neither violated nor unproven there. Remove it, so that it "
+            "does not hide a later defect. Comments of the form `# noqa` are not looked at."
+        ),
+    ),
+}
+
+
+@cache
+def known_codes() -> tuple[str, ...]:
+    """Return every code, in order."""
+    from shapecheck.contracts import CONTRACTS  # not needed by a run that finds nothing
+
+    return tuple(sorted({rule.code for contract in CONTRACTS.values() for rule in contract.rules} | set(OWN_CODES)))
+
+
+def severity(code: str) -> str:
+    """Return `"hint"` or `"error"`."""
+    return "hint" if code.startswith(HINTS) else "error"

@@ -1,0 +1,162 @@
+"""Settings of a run: `[tool.shapecheck]` of the nearest pyproject.toml, overlaid with the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from codemods.codes import HINTS, known_codes
+
+_PYPROJECT = "pyproject.toml"
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used; the message names the file and the key."""
+
+
+class Settings(NamedTuple):
+    """What applies to one file.
+
+    Attributes:
+        select: prefixes of the codes to report; empty: all but the hints.
+        ignore: prefixes of codes not to report; the longer prefix wins over `select`.
+        chips: names of the TPUs the code runs on.
+        exclude: patterns as `exclusion` returns them.
+        unproven: report what cannot be told as well.
+        strict: report it, and let it count for the exit status.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    chips: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    unproven: bool = False
+    strict: bool = False
+
+    def reports(self, code: str) -> bool:
+        """Say whether findings of this code are reported."""
+        ignore = self.ignore if self.select else (*self.ignore, *HINTS)
+        return _longest(self.select or ("SC",), code) > _longest(ignore, code)
+
+
+class Configuration:
+    """Finds the settings of each folder; `overlay` puts the command line on top of them."""
+
+    def __init__(self, overlay: Callable[[Settings], Settings] = lambda settings: settings) -> None:
+        self._overlay = overlay
+        self._nearest: dict[str, Settings] = {}
+
+    def nearest(self, folder: str) -> Settings:
+        """Return the settings of the nearest pyproject.toml with a `[tool.shapecheck]`, at `folder` or above it.
+
+        Raises:
+            ConfigError: the table holds something that is no setting.
+        """
+        if folder not in self._nearest:
+            found = next((own for each in parents(folder) if (own := self.own(each))), None)
+            self._nearest[folder] = found or self._overlay(Settings())
+        return self._nearest[folder]
+
+    def own(self, folder: str) -> Settings | None:
+        """Return the settings that the pyproject.toml of this very folder states, if it does.
+
+        Raises:
+            ConfigError: the table holds something that is no setting.
+        """
+        path = os.path.join(folder, _PYPROJECT)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:  # mostly: there is none
+            return None
+        table = _table(path, data) if b"shapecheck" in data else None
+        return None if table is None else self._overlay(_settings(path, table))
+
+
+def parents(folder: str) -> Iterator[str]:
+    """Yield the folder and those above it, as absolute paths, up to the root."""
+    folder = os.path.abspath(folder)
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def exclusion(pattern: str, base: str) -> str:
+    """Return a pattern as `Settings.exclude` holds it: a name matches anywhere, a path only at its place under `base`."""
+    import glob
+
+    pattern = pattern.rstrip("/")
+    return os.path.join(glob.escape(os.path.abspath(base)), pattern.removeprefix("./")) if "/" in pattern else pattern
+
+
+def code_prefix(text: str) -> str:
+    """Return a prefix of rule codes, checked.
+
+    Raises:
+        ValueError: no code starts with it.
+    """
+    if not text or not any(code.startswith(text) for code in known_codes()):
+        raise ValueError(f"{text!r} is no code, nor the beginning of one; known: {', '.join(known_codes())}")
+    return text
+
+
+def chip_name(text: str) -> str:
+    """Return the name of a chip, checked.
+
+    Raises:
+        ValueError: there is no such chip.
+    """
+    from shapecheck.chip import chip_of
+
+    return chip_of(text).name
+
+
+def _longest(prefixes: tuple[str, ...], code: str) -> int:
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)
+
+
+def _table(path: str, data: bytes) -> Mapping[str, Any] | None:
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    table = document.get("tool", {}).get("shapecheck")
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: tool.shapecheck must be a table")
+    return table
+
+
+def _settings(path: str, table: Mapping[str, Any]) -> Settings:
+    """Turn a table into settings; every key is that of a field, and has its type."""
+    checks: Mapping[str, Callable[[str], str]] = {
+        "select": code_prefix,
+        "ignore": code_prefix,
+        "chips": chip_name,
+        "exclude": lambda pattern: exclusion(pattern, os.path.dirname(path)),
+    }
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in Settings._fields:
+            raise ConfigError(f"{path}: [tool.shapecheck] has no key {key!r}; it has: {', '.join(Settings._fields)}")
+        if key in checks:
+            values[key] = _strings(f"{path}: [tool.shapecheck] {key}", value, checks[key])
+        elif isinstance(value, bool):
+            values[key] = value
+        else:
+            raise ConfigError(f"{path}: [tool.shapecheck] {key} must be true or false, not {value!r}")
+    return Settings(**values)
+
+
+def _strings(where: str, value: Any, check: Callable[[str], str]) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
+        raise ConfigError(f"{where} must be an array of strings, not {value!r}")
+    try:
+        return tuple(check(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None

@@ -1,0 +1,158 @@
+"""Operations on each element, with broadcasting: operators, functions of one, two and three arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from codemods.evaluate.arrays import arguments as args
+from codemods.evaluate.arrays import shapes
+from codemods.evaluate.arrays.contents import cast, combined
+from codemods.evaluate.arrays.dtypes import chosen, kind
+from codemods.evaluate.arrays.promotion import inexact, promote
+from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, UNKNOWN, model
+from codemods.evaluate.library import Call, Unmodelled
+from codemods.values import Array, DType, Value
+
+BOOL = DType("bool")
+
+OPERATORS: Mapping[str, str] = {
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "floor_divide", "%": "remainder", "**": "power",
+    "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "left_shift", ">>": "right_shift",
+    "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+}  # fmt: skip
+
+_ON_INTEGERS: Mapping[str, Callable[..., int]] = {
+    "add": operator.add, "subtract": operator.sub, "sub": operator.sub, "multiply": operator.mul, "mul": operator.mul,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "mod": operator.mod,
+    "minimum": min, "maximum": max, "min": min, "max": max,
+    "negative": operator.neg, "neg": operator.neg, "positive": operator.pos, "abs": abs, "absolute": abs, "square": lambda n: n * n,
+}  # fmt: skip
+
+_INEXACT = frozenset(
+    {
+        "divide", "true_divide", "div", "arctan2", "atan2", "hypot", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2",
+        "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "sigmoid",
+        "logistic", "reciprocal", "erf", "softmax", "log_softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid", "logsigmoid",
+    }
+)  # fmt: skip
+_COMPARISONS = frozenset(
+    {
+        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "eq", "ne", "lt", "le", "gt", "ge", "isclose",
+        "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite",
+    }
+)  # fmt: skip
+_NOT_OF_BOOLS = frozenset({"floor_divide", "remainder", "mod", "power", "pow", "float_power", "left_shift", "right_shift"})
+"""What libraries compute in integers of various widths if they are given nothing but truth values."""
+
+
+def operation(name: str, library: str, operands: Sequence[Array]) -> Value:
+    """Return the result of the operation called `name`, as all three libraries call it or one of them does."""
+    shape = shapes.broadcast(*(operand.shape for operand in operands))
+    if name in _COMPARISONS:
+        return Array(shape, BOOL, library)
+    dtype, weak = promote(library, operands)
+    if name in _INEXACT:
+        return Array(shape, inexact(library, dtype), library, weak=weak)
+    if kind(dtype) == "bool" and name in _NOT_OF_BOOLS:
+        return Array(shape, None, library)
+    function = _ON_INTEGERS.get(name)
+    contents = combined(function, operands, shape, dtype) if function else None
+    return args.unboxed(Array(shape, dtype, library, contents, weak))
+
+
+def binary(op: str, left: Value, right: Value) -> Value:
+    """Return `left op right`, of which at least one is an array."""
+    library = _library(left, right)
+    call = Call(f"{library}.{op}", (left, right))
+    operands = [args.array(call, left), args.array(call, right)]
+    if op == "@":
+        from codemods.evaluate.arrays.products import matmul
+
+        return matmul(call, left, right)
+    return operation(OPERATORS[op], library, operands)
+
+
+def inplace(op: str, left: Value, right: Value) -> Value:
+    """Return what `left` is after `left op= right`: NumPy's and torch's arrays keep their shape and dtype."""
+    result = binary(op, left, right)
+    if not isinstance(left, Array) or left.library == "jax":
+        return result
+    if left.library == UNKNOWN:
+        raise Unmodelled("whether the array is changed in place is not known")
+    assert isinstance(result, Array | int)
+    changed = args.array(Call(left.library, ()), result)
+    return replace(left, contents=cast(changed, left.dtype) if changed.contents is not None else None)
+
+
+def unary(op: str, value: Array) -> Value:
+    """Return `-value`, `+value` or `~value`."""
+    return operation({"-": "negative", "+": "positive", "~": "bitwise_not"}[op], value.library, (value,))
+
+
+def _library(left: Value, right: Value) -> str:
+    """Return the library of the result of an operator."""
+    libraries = {each.library for each in (left, right) if isinstance(each, Array)}
+    if not libraries:
+        raise Unmodelled("none of the operands is an array")
+    if len(libraries) == 1:
+        return libraries.pop()
+    if "torch" in libraries and "unknown" not in libraries:
+        raise Unmodelled("torch and another library in one operation")
+    if "jax" in libraries or "torch" in libraries:
+        return (libraries & {"jax", "torch"}).pop()
+    return UNKNOWN
+
+
+_UNARY = (
+    "abs", "negative", "positive", "square", "sign", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos",
+    "tan", "sinh", "cosh", "tanh", "reciprocal", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
+)  # fmt: skip
+_BINARY = (
+    "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder", "minimum", "maximum", "logical_and",
+    "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "hypot", "arctan2", "isclose",
+)  # fmt: skip
+_ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus", "softmax", "log_softmax")
+
+
+@model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert", "copysign", "nan_to_num")
+@model(TORCH, *_UNARY, "neg", "rsqrt", "sigmoid", "relu", "erf", "absolute")
+@model("jax.lax", "abs", "neg", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tanh", "logistic", "sign", "square", "erf")
+@model("jax.nn", *_ACTIVATIONS, "swish", "tanh", "log_sigmoid", "relu6")
+@model("torch.nn.functional", *_ACTIVATIONS, "logsigmoid", "tanh", "relu6")
+@model(TORCH, "softmax", "log_softmax")
+def unary_function(call: Call, a: Value, axis: Value = None, **options: Value) -> Value:
+    made = operation(call.path.rpartition(".")[2], call.library, (args.array(call, a),))
+    return replace(made, dtype=chosen(options.get("dtype"), call.library, made.dtype)) if isinstance(made, Array) else made
+
+
+@model((*FUNCTIONS, *METHODS, "torch", "torch.Tensor"), "round")
+@model(FUNCTIONS, "around")
+def round_(call: Call, a: Value, decimals: Value = 0) -> Array:
+    return replace(args.array(call, a), contents=None)
+
+
+@model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "float_power", "fmod")
+@model(TORCH, *_BINARY, "eq", "ne", "lt", "le", "gt", "ge", "mul", "sub", "div", "pow", "fmod", "logaddexp")
+@model("jax.lax", "add", "sub", "mul", "div", "max", "min", "rem", "pow", "eq", "ne", "lt", "le", "gt", "ge")
+def binary_function(call: Call, a: Value, b: Value) -> Value:
+    return operation(call.path.rpartition(".")[2], call.library, (args.array(call, a), args.array(call, b)))
+
+
+@model((*FUNCTIONS, *TORCH), "where")
+@model("jax.lax", "select")
+def where(call: Call, condition: Value, a: Value, b: Value) -> Array:
+    arrays = [args.array(call, each) for each in (condition, a, b)]
+    dtype, weak = promote(call.library, arrays[1:])
+    return Array(shapes.broadcast(*(each.shape for each in arrays)), dtype, call.library, weak=weak)
+
+
+@model((*FUNCTIONS, *METHODS), "clip")
+@model(TORCH, "clamp", "clip")
+def clip(call: Call, a: Value, min: Value = None, max: Value = None, *, a_min: Value = None, a_max: Value = None) -> Array:
+    bounds = [args.array(call, each) for each in (min, max, a_min, a_max) if each is not None]
+    operands = [args.array(call, a), *bounds]
+    dtype, weak = promote(call.library, operands)
+    return Array(shapes.broadcast(*(each.shape for each in operands)), dtype, call.library, weak=weak)

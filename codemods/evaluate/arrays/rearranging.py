@@ -1,0 +1,264 @@
+"""The same elements in another order or shape: reshape, squeeze, transpose, broadcast, tile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from codemods import terms
+from codemods.evaluate.arrays import arguments as args
+from codemods.evaluate.arrays import shapes
+from codemods.evaluate.arrays.contents import Position, broadcasted, rearranged, reshaped
+from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, model
+from codemods.evaluate.library import Call, Unmodelled
+from codemods.terms import Int
+from codemods.values import Array, Opaque, Value
+
+# Another shape
+
+
+@model((*FUNCTIONS, *METHODS, *TORCH, "jax.lax"), "reshape")
+def reshape(call: Call, a: Value, *sizes: Value, shape: Value = None, order: Value = "C") -> Array:
+    wanted = args.spread_sizes(call, sizes if shape is None else (shape,))
+    if isinstance(a, Opaque):  # whatever it is, this is its shape now
+        known = (args.unknown_int(call, f"{a.text}.reshape(...)", 0) if size == -1 else size for size in wanted)
+        return Array(tuple(known), None, call.library)
+    array = args.array(call, a)
+    made = reshaped(array, shapes.reshape(array.shape, wanted))
+    return made if order == "C" else replace(made, contents=None)
+
+
+@model((*FUNCTIONS, *METHODS), "ravel")
+@model(METHODS, "flatten")
+@model(TORCH, "ravel")
+def ravel(call: Call, a: Value, order: Value = "C") -> Array:
+    array = args.array(call, a)
+    made = reshaped(array, (shapes.total(array.shape),))
+    return made if order == "C" else replace(made, contents=None)
+
+
+@model(TORCH, "flatten")
+def torch_flatten(call: Call, a: Value, start_dim: Value = 0, end_dim: Value = -1) -> Array:
+    array = args.array(call, a)
+    if not array.shape:
+        return reshaped(array, (1,))
+    start, end = shapes.axes_of(len(array.shape), (args.integer(start_dim),))[0], args.integer(end_dim)
+    return reshaped(array, shapes.merge(array.shape, start, shapes.axis_of(len(array.shape), end) + 1))
+
+
+@model(TORCH, "unflatten")
+def unflatten(call: Call, a: Value, axis: Value, sizes: Value) -> Array:
+    array = args.array(call, a)
+    along = shapes.axis_of(len(array.shape), args.integer(axis))
+    parts = shapes.reshape(array.shape[along : along + 1], args.sizes(call, sizes))
+    return reshaped(array, (*array.shape[:along], *parts, *array.shape[along + 1 :]))
+
+
+@model((*FUNCTIONS, *METHODS, "jax.lax"), "squeeze")
+@model(TORCH, "squeeze")
+def squeeze(call: Call, a: Value, axis: Value = None) -> Array:
+    array = args.array(call, a)
+    axes = range(len(array.shape)) if axis is None else shapes.axes_of(len(array.shape), args.integers(call, axis))
+    strict = axis is not None and call.library != "torch"
+    gone = [position for position in axes if _is_one(array.shape[position], strict)]
+    return reshaped(array, tuple(size for position, size in enumerate(array.shape) if position not in gone))
+
+
+def _is_one(size: Int, strict: bool) -> bool:
+    """Say whether an axis is of size 1, which it must be if `strict`."""
+    if strict:
+        shapes.agree(size, 1)
+        return True
+    if not isinstance(size, int) and not shapes.at_least(size, 2):
+        raise Unmodelled(f"whether `squeeze` drops an axis of size {size} is not known")
+    return size == 1
+
+
+@model((*FUNCTIONS, "jax.lax"), "expand_dims")
+def expand_dims(call: Call, a: Value, axis: Value) -> Array:
+    array = args.array(call, a)
+    return reshaped(array, shapes.expand(array.shape, args.integers(call, axis)))
+
+
+@model(TORCH, "unsqueeze")
+def unsqueeze(call: Call, a: Value, axis: Value) -> Array:
+    return expand_dims(call, a, axis)
+
+
+@model(FUNCTIONS, "atleast_1d", "atleast_2d", "atleast_3d")
+def at_least(call: Call, a: Value) -> Array:
+    array = args.array(call, a)
+    return at_least_rank(array, int(call.path[-2]))
+
+
+def at_least_rank(array: Array, rank: int) -> Array:
+    """Add axes of size 1 as `atleast_1d`, `atleast_2d` and `atleast_3d` do."""
+    missing = max(0, rank - len(array.shape))
+    trailing = 1 if rank == 3 and missing else 0
+    leading = missing - trailing
+    if len(array.shape) == 0:
+        leading, trailing = missing, 0
+    return reshaped(array, (*(1,) * leading, *array.shape, *(1,) * trailing))
+
+
+# Another order
+
+
+def permuted(array: Array, order: tuple[int, ...]) -> Array:
+    axes = shapes.axes_of(len(array.shape), order)
+    if len(axes) != len(array.shape):
+        shapes.fails("a permutation leaves out an axis")
+
+    def source(position: Position) -> Position:
+        return tuple(position[axes.index(axis)] for axis in range(len(axes)))
+
+    return rearranged(array, tuple(array.shape[axis] for axis in axes), source)
+
+
+def reversed_axes(array: Array) -> Array:
+    return permuted(array, tuple(reversed(range(len(array.shape)))))
+
+
+@model(FUNCTIONS, "transpose", "permute_dims")
+@model(METHODS, "transpose")
+@model("jax.lax", "transpose")
+def transpose(call: Call, a: Value, *order: Value, axes: Value = None, permutation: Value = None) -> Array:
+    array = args.array(call, a)
+    given = order if order else tuple(each for each in (axes, permutation) if each is not None)
+    if given in ((), (None,)):
+        return reversed_axes(array)
+    return permuted(array, args.spread_integers(call, given))
+
+
+@model(TORCH, "permute")
+def permute(call: Call, a: Value, *order: Value, axis: Value = None) -> Array:
+    return permuted(args.array(call, a), args.spread_integers(call, order if axis is None else (axis,)))
+
+
+@model((*FUNCTIONS, *METHODS), "swapaxes")
+@model(TORCH, "transpose", "swapaxes", "swapdims")
+def swapaxes(call: Call, a: Value, axis1: Value, axis2: Value) -> Array:
+    array = args.array(call, a)
+    first, second = (shapes.axis_of(len(array.shape), args.integer(axis)) for axis in (axis1, axis2))
+    return permuted(array, tuple({first: second, second: first}.get(axis, axis) for axis in range(len(array.shape))))
+
+
+def matrix_transposed(array: Array) -> Array:
+    if len(array.shape) < 2:
+        shapes.fails("the matrix transpose of a vector")
+    *batch, rows, columns = range(len(array.shape))
+    return permuted(array, (*batch, columns, rows))
+
+
+@model(FUNCTIONS, "matrix_transpose")
+def matrix_transpose(call: Call, a: Value) -> Array:
+    return matrix_transposed(args.array(call, a))
+
+
+@model(TORCH, "t")
+def t(call: Call, a: Value) -> Array:
+    array = args.array(call, a)
+    if len(array.shape) > 2:
+        shapes.fails("`t` of more than two axes")
+    return reversed_axes(array)
+
+
+@model((*FUNCTIONS), "moveaxis")
+@model(TORCH, "moveaxis", "movedim")
+def moveaxis(call: Call, a: Value, source: Value, destination: Value) -> Array:
+    array = args.array(call, a)
+    rank = len(array.shape)
+    from_, to = (shapes.axes_of(rank, args.integers(call, each)) for each in (source, destination))
+    if len(from_) != len(to):
+        shapes.fails("axes are moved to fewer or more places")
+    order = [axis for axis in range(rank) if axis not in from_]
+    for place, axis in sorted(zip(to, from_, strict=True)):
+        order.insert(place, axis)
+    return permuted(array, tuple(order))
+
+
+@model(FUNCTIONS, "flip", "fliplr", "flipud", "roll", "sort", "triu", "tril")
+@model(TORCH, "flip", "roll", "triu", "tril")
+@model("jax.Array", "sort")
+@model("jax.lax", "rev", "sort")
+def shuffle(call: Call, a: Value, *how: Value, **options: Value) -> Array:
+    """Elements move about or give way to zeros, the shape stays."""
+    return replace(args.array(call, a), contents=None)
+
+
+# More of the same
+
+
+@model(FUNCTIONS, "broadcast_to")
+@model(TORCH, "broadcast_to")
+def broadcast_to(call: Call, a: Value, shape: Value) -> Array:
+    array = args.array(call, a)
+    return broadcasted(array, shapes.broadcast_to(array.shape, args.new_shape(call, shape)))
+
+
+@model("torch.Tensor", "expand")
+def expand(call: Call, a: Value, *sizes: Value) -> Array:
+    array = args.array(call, a)
+    wanted = args.spread_sizes(call, sizes)
+    kept = (*(None,) * (len(wanted) - len(array.shape)), *array.shape)
+    if any(size == -1 and old is None for size, old in zip(wanted, kept, strict=True)):
+        shapes.fails("-1 for an axis that is new")
+    target = tuple(old if size == -1 and old is not None else size for size, old in zip(wanted, kept, strict=True))
+    return broadcasted(array, shapes.broadcast_to(array.shape, target))
+
+
+@model("jax.lax", "broadcast")
+def lax_broadcast(call: Call, a: Value, sizes: Value) -> Array:
+    array = args.array(call, a)
+    return broadcasted(array, (*args.new_shape(call, sizes), *array.shape))
+
+
+@model("jax.lax", "broadcast_in_dim")
+def broadcast_in_dim(call: Call, a: Value, shape: Value, broadcast_dimensions: Value) -> Array:
+    array, target = args.array(call, a), args.new_shape(call, shape)
+    places = args.integers(call, broadcast_dimensions)
+    placed = dict(zip(places, array.shape, strict=True)) if len(places) == len(array.shape) else shapes.fails("axes are left out")
+    return broadcasted(reshaped(array, tuple(placed.get(axis, 1) for axis in range(len(target)))), target)
+
+
+@model(FUNCTIONS, "tile")
+@model(TORCH, "tile")
+@model("torch.Tensor", "repeat")
+def tile(call: Call, a: Value, *repetitions: Value, reps: Value = None, axis: Value = None) -> Array:
+    array = args.array(call, a)
+    times = args.new_shape(call, *(repetitions or (reps if axis is None else axis,)))
+    rank = max(len(times), len(array.shape))
+    times = (1,) * (rank - len(times)) + times
+    base = reshaped(array, (1,) * (rank - len(array.shape)) + array.shape)
+    shape = tuple(terms.multiply(size, count) for size, count in zip(base.shape, times, strict=True))
+    return rearranged(base, shape, lambda position: _wrapped(position, base.shape))
+
+
+def _wrapped(position: Position, shape: tuple[Any, ...]) -> Position:
+    return tuple(index % size for index, size in zip(position, shape, strict=True))
+
+
+@model((*FUNCTIONS, *METHODS), "repeat")
+@model(TORCH, "repeat_interleave")
+def repeat(
+    call: Call, a: Value, repeats: Value, axis: Value = None, *, total_repeat_length: Value = None, output_size: Value = None
+) -> Array:
+    array = args.array(call, a)
+    if axis is None:
+        array, axis = reshaped(array, (shapes.total(array.shape),)), 0
+    along = shapes.axis_of(len(array.shape), args.integer(axis))
+    if total_repeat_length is not None:
+        return _resized(array, along, args.size(call, total_repeat_length))
+    counts = args.array(call, repeats)
+    if counts.shape in ((), (1,)):
+        times = args.size(call, repeats) if counts.shape == () else counts.contents and counts.contents[0]
+    else:
+        times = None
+    if times is None:
+        return _resized(array, along, args.unknown_int(call, f"{call.path}(...)", 0))
+    shape = tuple(terms.multiply(size, times) if axis == along else size for axis, size in enumerate(array.shape))
+    return rearranged(array, shape, lambda position: tuple(i // times if axis == along else i for axis, i in enumerate(position)))
+
+
+def _resized(array: Array, along: int, size: Int) -> Array:
+    return replace(array, shape=(*array.shape[:along], size, *array.shape[along + 1 :]), contents=None)

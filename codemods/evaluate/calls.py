@@ -1,0 +1,370 @@
+"""Calls: arguments, and what is called with them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from codemods.callees import CALLEES
+from codemods.evaluate import containers, objects
+from codemods.evaluate.library import MODELS, Call, Unmodelled
+from codemods.evaluate.machine import MAX_DEPTH, Arrival, Dies, Frame
+from codemods.evaluate.program import Scope
+from codemods.evaluate.state import UNBOUND
+from codemods.values import (
+    Array,
+    Bound,
+    Choice,
+    Class,
+    DictRef,
+    External,
+    Function,
+    Instance,
+    Opaque,
+    Partial,
+    Quantized,
+    Transformed,
+    Value,
+    describe,
+)
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of one call.
+
+    Attributes:
+        positional, keywords: their values.
+        nodes: the expressions they were written as, by position or keyword.
+        spread: whether there may be others, behind a `*` or `**` whose contents are unknown.
+        node: the call expression.
+    """
+
+    positional: tuple[Value, ...] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    nodes: Mapping[int | str, ast.expr] = field(default_factory=dict[int | str, ast.expr])
+    spread: bool = False
+    node: ast.expr | None = None
+
+    def after(self, *first: Value) -> Arguments:
+        """Return the arguments with others put in front of them."""
+        moved = {key + len(first) if isinstance(key, int) else key: node for key, node in self.nodes.items()}
+        return replace(self, positional=(*first, *self.positional), nodes=moved)
+
+    def without_first(self) -> Arguments:
+        moved = {key - 1 if isinstance(key, int) else key: node for key, node in self.nodes.items() if key != 0}
+        return replace(self, positional=self.positional[1:], nodes=moved)
+
+    def values(self) -> tuple[Value, ...]:
+        return (*self.positional, *self.keywords.values())
+
+
+def evaluate_call(machine: Machine, node: ast.Call) -> Value:
+    """Evaluate a call expression."""
+    callee = machine.evaluate(node.func)
+    return call(machine, callee, _arguments(machine, node))
+
+
+def _arguments(machine: Machine, node: ast.Call) -> Arguments:
+    positional: list[Value] = []
+    keywords: dict[str, Value] = {}
+    nodes: dict[int | str, ast.expr] = {}
+    spread = False
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            parts = _elements(machine, machine.evaluate(argument.value))
+            spread = spread or parts is None
+            positional += parts or ()
+        elif not spread:
+            nodes[len(positional)] = argument
+            positional.append(machine.evaluate(argument))
+        else:
+            machine.evaluate(argument)  # its position is not known
+    for keyword in node.keywords:
+        value = machine.evaluate(keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+            nodes[keyword.arg] = keyword.value
+        elif isinstance(value, DictRef) and (contents := machine.contents(value)) is not None:
+            keywords |= {key: held for key, held in contents if isinstance(key, str)}
+        else:
+            spread = True
+    return Arguments(tuple(positional), keywords, nodes, spread, node)
+
+
+def _elements(machine: Machine, value: Value) -> tuple[Value, ...] | None:
+    try:
+        return containers.elements(machine, value)
+    except Unmodelled:
+        return None
+
+
+def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
+    """Call a value; each of its alternatives under its own condition."""
+    machine.step()
+    if isinstance(callee, Choice):
+        return _call_each(machine, callee, arguments)
+    match callee:
+        case External(path) if path in CALLEES:
+            return _arrive(machine, path, arguments)
+        case External(path):
+            return _call_external(machine, path, arguments)
+        case Function():
+            return call_function(machine, callee, arguments)
+        case Class():
+            return _attempt(machine, arguments, lambda: objects.construct(machine, callee, arguments))
+        case Partial():
+            return call(machine, callee.function, _joined(callee, arguments))
+        case Transformed():
+            return _call_transformed(machine, callee, arguments)
+        case Bound(receiver, str(name)):
+            return _call_method(machine, receiver, name, arguments)
+        case Bound(receiver, function):
+            return call(machine, function, arguments.after(receiver))
+        case Instance():
+            method = objects.class_member(machine, callee.cls, "__call__")
+            if isinstance(method, Function):
+                return call(machine, method, arguments.after(callee))
+        case _:
+            pass
+    return call_unknown(machine, callee, arguments)
+
+
+def _call_each(machine: Machine, callee: Choice, arguments: Arguments) -> Value:
+    """Call one of several functions, of which it is not known which."""
+
+    def rest(position: int) -> Value:
+        formula, value = callee.alternatives[position]
+        if position == len(callee.alternatives) - 1:
+            return call(machine, value, arguments)
+        return machine.part(formula, (lambda: call(machine, value, arguments), lambda: rest(position + 1)))
+
+    return rest(0)
+
+
+def _joined(partial: Partial, arguments: Arguments) -> Arguments:
+    """Put the arguments of a partial in front; the call's keywords win."""
+    moved = arguments.after(*partial.positional)
+    nodes = {key: node for key, node in partial.nodes if isinstance(key, int) or key not in arguments.keywords}
+    return replace(moved, keywords={**dict(partial.keywords), **moved.keywords}, nodes={**nodes, **moved.nodes})
+
+
+def _arrive(machine: Machine, path: str, arguments: Arguments) -> Value:
+    """Note that an execution reaches a kernel, and return what the kernel does: an array like its query."""
+    if isinstance(arguments.node, ast.Call):
+        machine.arrivals.append(
+            Arrival(
+                source=(machine.frame.scope.path, arguments.node),
+                callee=path,
+                positional=arguments.positional,
+                keywords=dict(arguments.keywords),
+                nodes=dict(arguments.nodes),
+                path=machine.state.path,
+                expected=machine.expected > 0,
+                spread=arguments.spread,
+                cells=machine.state.cells,
+            )
+        )
+    query = arguments.positional[0] if arguments.positional else arguments.keywords.get("q")
+    if isinstance(query, Array):
+        return replace(query, contents=None)
+    return machine.unknown(f"{path.rpartition('.')[2]}(...)", "the shape of the query is not known", arguments.node, pure=True)
+
+
+def _call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
+    from codemods.evaluate.standard import INTERPRETED
+
+    interpreted = INTERPRETED.get(path)
+    if interpreted is not None:
+        return _attempt(machine, arguments, lambda: interpreted(machine, arguments))
+    model = MODELS.get(path)
+    if model is not None and not arguments.spread:
+        return _apply_model(machine, model, path, arguments)
+    return call_unknown(machine, External(path), arguments)
+
+
+def _attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value]) -> Value:
+    try:
+        return function()
+    except Unmodelled as why:
+        return machine.unknown(_text(arguments), str(why), arguments.node)
+
+
+def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, arguments: Arguments) -> Value:
+    """Ask a model, for each combination of the alternatives of the arguments."""
+    names = tuple(arguments.keywords)
+    text = _text(arguments)
+
+    def ask(*values: Value) -> Value:
+        count = len(arguments.positional)
+        keywords = dict(zip(names, values[count:], strict=True))
+        fresh: Callable[[str], Opaque] = lambda shown: machine.unknown(shown, "its size is not known", arguments.node)  # noqa: E731
+        return model(Call(path, values[:count], keywords, lambda value: containers.elements(machine, value), fresh))
+
+    return machine.spread(ask, *arguments.values(), text=text)
+
+
+def _text(arguments: Arguments) -> str:
+    text = ast.unparse(arguments.node) if arguments.node is not None else "a call"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _call_method(machine: Machine, receiver: Value, name: str, arguments: Arguments) -> Value:
+    """Call a method of an array, a container, a string or a function."""
+    from codemods.evaluate.methods import METHODS
+
+    model = MODELS.get(f"array.{name}")
+    if model is not None and isinstance(receiver, Array | Quantized | Opaque) and not arguments.spread:
+        return _apply_model(machine, model, f"array.{name}", arguments.after(receiver))
+    method = METHODS.get((type(receiver), name))
+    if method is not None:
+        return _attempt(machine, arguments, lambda: method(machine, receiver, arguments))
+    return call_unknown(machine, receiver, arguments.after(receiver))
+
+
+def call_function(machine: Machine, function: Function, arguments: Arguments) -> Value:
+    """Execute a function of the scanned tree with these arguments."""
+    node = function.node
+    machine.called.add(id(node))
+    if len(machine.frames) > MAX_DEPTH:
+        return machine.unknown(_text(arguments), "calls are nested too deeply to follow", arguments.node)
+    if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
+        return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
+    values = bind(machine, function, arguments)
+    found = machine.program.bindings(node)
+    parent = machine.program.scopes[function.scope]
+    scope = Scope(machine.new_id(), function.path, function.name, "function", parent.id, parent.module, frozenset(found.bound))
+    machine.program.scopes[scope.id] = scope
+    machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+    result = execute(machine, scope, node)
+    if not found.inner:  # no closure can see these names any more
+        for name in found.bound:
+            machine.state.cells.pop((scope.id, name), None)
+    return result
+
+
+def execute(machine: Machine, scope: Scope, node: Any) -> Value:
+    """Execute the body of a function whose parameters are bound, and return what it returns."""
+    base = machine.state
+    frame = Frame(scope)
+    with machine.entered(frame):
+        if isinstance(node, ast.Lambda):
+            return machine.evaluate(node.body)
+        machine.state = base.fork()
+        try:
+            machine.execute(node.body)
+            frame.returns.append((machine.state, None))
+        except Dies:
+            pass
+        return machine.meet(base, frame.returns, elsewhere=frame.skipped > 0)
+
+
+def _is_generator(node: Any) -> bool:
+    if isinstance(node, ast.Lambda):
+        return False
+    pending = list(node.body)
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending += ast.iter_child_nodes(part)
+    return False
+
+
+def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:
+    """Bind the arguments of a call to the parameters of a function, as Python does."""
+    parameters: ast.arguments = function.node.args
+    positional = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
+    keyword_only = [parameter.arg for parameter in parameters.kwonlyargs]
+    bound = dict(zip(positional, arguments.positional, strict=False))
+    surplus = arguments.positional[len(positional) :]
+    if surplus and parameters.vararg is None:
+        raise Dies
+    extra: dict[str, Value] = {}
+    for name, value in arguments.keywords.items():
+        if name in bound:
+            raise Dies
+        if name in positional or name in keyword_only:
+            bound[name] = value
+        elif parameters.kwarg is None:
+            raise Dies
+        else:
+            extra[name] = value
+    if parameters.vararg is not None:
+        bound[parameters.vararg.arg] = machine.unknown("*args", "it is spread") if arguments.spread else tuple(surplus)
+    if parameters.kwarg is not None:
+        bound[parameters.kwarg.arg] = containers.make_dict(machine, list(extra.items()))
+        if arguments.spread:
+            containers.forget(machine, bound[parameters.kwarg.arg], "**kwargs", "it is spread", arguments.node)
+    defaults = dict(function.defaults)
+    for name in (*positional, *keyword_only):
+        if name not in bound:
+            if arguments.spread:
+                bound[name] = machine.unknown(name, f"what is spread into `{function.name}` is not known", arguments.node)
+            elif defaults.get(name, UNBOUND) is UNBOUND:
+                raise Dies
+            else:
+                bound[name] = defaults[name]
+    return bound
+
+
+def _call_transformed(machine: Machine, callee: Transformed, arguments: Arguments) -> Value:
+    """Call a function whose arguments a transformation changes: it sees arrays of which nothing is known."""
+    why = f"inside `{callee.transformation}` it has another shape than outside"
+    positional = tuple(machine.unknown(describe(value), why, arguments.node) for value in arguments.positional)
+    keywords = {name: machine.unknown(name, why, arguments.node) for name in arguments.keywords}
+    call(machine, callee.function, replace(arguments, positional=positional, keywords=keywords))
+    return machine.unknown(_text(arguments), f"the result of `{callee.transformation}` is not known", arguments.node)
+
+
+def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:
+    """Call something of which the source is not at hand: it may call what it is given, and change what it is given."""
+    pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
+    for value in arguments.values():
+        hand_on(machine, value, arguments)
+        if not (pure and isinstance(value, Instance)):  # a library fills lists, but does not set our attributes
+            objects.forget(machine, value, arguments.node)
+    if not pure:
+        machine.state.epoch += 1
+    text = _text(arguments)
+    if isinstance(callee, Opaque) and not pure:
+        return Opaque((machine.new_id(),), text, callee.reason)
+    name = callee.path if isinstance(callee, External) else text
+    return machine.unknown(text, f"the result of `{name}` is not known", arguments.node, pure=pure)
+
+
+def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:
+    """Execute a function that is handed to unknown code, with arguments of which nothing is known.
+
+    A kernel that is handed on is called there: the expression that hands it on is its call site.
+    """
+    if isinstance(value, Choice):
+        for _, each in value.alternatives:
+            hand_on(machine, each, arguments)
+        return
+    inner = value
+    while isinstance(inner, Partial | Transformed | Bound) and not isinstance(inner.function, str):
+        inner = inner.function
+    if isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES):
+        call_unseen(machine, value, arguments.node)
+
+
+def call_unseen(machine: Machine, value: Value, node: ast.expr | None) -> None:
+    """Call a function with unknown arguments, in an execution that may not happen, and forget what it did."""
+    base = machine.state
+    maybe = base.assume(machine.coin("an unknown caller calls it"), branch=True)
+    assert maybe is not None
+    machine.state = maybe
+    try:
+        call(machine, value, Arguments(spread=True, node=node))
+    except Dies:
+        pass
+    finally:
+        machine.state = base
+        machine.state.epoch += 1

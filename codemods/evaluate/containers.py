@@ -1,0 +1,234 @@
+"""Tuples, lists, dicts and what is iterated: elements, items, unpacking, methods."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from codemods import formulas
+from codemods.evaluate import arrays
+from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.machine import Dies
+from codemods.values import (
+    Array,
+    Choice,
+    DictRef,
+    Filtered,
+    Instance,
+    ListRef,
+    Opaque,
+    Slice,
+    Term,
+    Value,
+    is_constant,
+    same,
+)
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+MAX_ELEMENTS = 4096
+
+
+def make_list(machine: Machine, elements: Sequence[Value]) -> ListRef:
+    made = ListRef(machine.new_id())
+    machine.state.cells[(made.id, "contents")] = tuple(elements)
+    return made
+
+
+def make_dict(machine: Machine, items: Sequence[tuple[Value, Value]]) -> DictRef:
+    """Make a dict; of equal keys the last value counts, as in Python."""
+    made = DictRef(machine.new_id())
+    contents: list[tuple[Value, Value]] = []
+    for key, value in items:
+        contents = _with_item(contents, key, value)
+    machine.state.cells[(made.id, "contents")] = tuple(contents)
+    return made
+
+
+def _with_item(contents: Sequence[tuple[Value, Value]], key: Value, value: Value) -> list[tuple[Value, Value]]:
+    if not _is_key(key):
+        raise Unmodelled("a dict with an unknown key")
+    changed = [(known, value if known == key else held) for known, held in contents]
+    return changed if any(known == key for known, _ in contents) else [*changed, (key, value)]
+
+
+def _is_key(key: Value) -> bool:
+    if isinstance(key, tuple):
+        return all(map(_is_key, key))
+    return not isinstance(key, Opaque | Term | Choice | Array | ListRef | DictRef)
+
+
+def forget(machine: Machine, container: ListRef | DictRef, text: str, why: str, node: ast.AST | None = None) -> None:
+    machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
+
+
+def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
+    """Return the elements that iterating a value gives.
+
+    Raises:
+        Unmodelled: they are not known.
+    """
+    match value:
+        case tuple():
+            return value
+        case str() | bytes():
+            return tuple(value[index : index + 1] for index in range(min(len(value), MAX_ELEMENTS)))
+        case range() if len(value) <= MAX_ELEMENTS:
+            return tuple(value)
+        case ListRef() if (contents := machine.contents(value)) is not None:
+            return contents
+        case DictRef() if (contents := machine.contents(value)) is not None:
+            return tuple(key for key, _ in contents)
+        case Array(shape) if shape and isinstance(shape[0], int) and shape[0] <= 256:
+            return tuple(arrays.index(value, position) for position in range(shape[0]))
+        case Instance() if (fields := named_fields(machine, value)) is not None:
+            return fields
+        case _:
+            raise Unmodelled("its elements are not known")
+
+
+def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
+    """Return the fields of a NamedTuple, in order."""
+    if value.cls.kind != "namedtuple":
+        return None
+    return tuple(machine.state.cells.get((value.id, name)) for name in value.cls.fields)
+
+
+def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: ast.AST) -> list[Value]:
+    """Return a value for each target of an unpacking assignment."""
+    starred = next((position for position, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+
+    def split(each: Value) -> Value:
+        if isinstance(each, Opaque) and starred is None:
+            return tuple(each.item(position) for position in range(len(targets)))
+        parts = elements(machine, each)
+        if starred is None:
+            if len(parts) != len(targets):
+                raise Dies
+            return parts
+        after = len(targets) - starred - 1
+        if len(parts) < len(targets) - 1:
+            raise Dies
+        middle = make_list(machine, parts[starred : len(parts) - after])
+        return (*parts[:starred], middle, *parts[len(parts) - after :])
+
+    whole = machine.spread(split, value)
+    match whole:
+        case tuple():
+            return list(whole)
+        case Choice(alternatives) if all(isinstance(each, tuple) for _, each in alternatives):
+            from codemods.evaluate.state import choose
+
+            return [
+                choose((formula, each[position]) for formula, each in alternatives) for position in range(len(targets))
+            ]
+        case _:
+            names = [getattr(target, "id", "a target") for target in targets]
+            return [machine.unknown(name, "what is unpacked into it is not known", node) for name in names]
+
+
+def item(machine: Machine, value: Value, index: Value) -> Value:
+    """Return `value[index]`."""
+    match value:
+        case Array():
+            return arrays.index(value, index)
+        case Opaque():
+            return value.item(index)
+        case Instance():
+            fields = named_fields(machine, value)
+            if fields is None:
+                raise Unmodelled("an item of an object")
+            return item(machine, fields, index)
+        case DictRef():
+            return _dict_item(machine, value, index)
+        case Filtered(parts) if index == 0:
+            return first_of(machine, parts)
+        case _:
+            return _sequence_item(machine, elements(machine, value), value, index)
+
+
+def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
+    contents = machine.contents(value)
+    if contents is None:
+        held = machine.state.cells.get((value.id, "contents"))
+        if isinstance(held, Opaque):
+            return held.item(key)
+        raise Unmodelled("the contents of the dict are not known")
+    if isinstance(key, Opaque):  # one of the entries, each under the condition that this is its key
+        from codemods.evaluate.operators import equals
+        from codemods.evaluate.state import choose
+
+        found = choose((equals(key, known), held) for known, held in contents)
+        if not contents:
+            raise Dies
+        return found
+    for known, held in contents:
+        if same(known, key) or (is_constant(known) and is_constant(key) and known == key):
+            return held
+    if not _is_key(key):
+        raise Unmodelled("an item with an unknown key")
+    raise Dies
+
+
+def _sequence_item(machine: Machine, parts: tuple[Value, ...], value: Value, index: Value) -> Value:
+    if isinstance(index, bool):
+        index = int(index)
+    if isinstance(index, int):
+        if not -len(parts) <= index < len(parts):
+            raise Dies
+        return parts[index]
+    if isinstance(index, Slice):
+        bounds = (index.lower, index.upper, index.step)
+        if not all(bound is None or isinstance(bound, int) for bound in bounds):
+            raise Unmodelled("a slice with unknown bounds")
+        if bounds[2] == 0:
+            raise Dies
+        chosen = parts[slice(*bounds)]
+        if isinstance(value, ListRef):
+            return make_list(machine, chosen)
+        return _joined(value, chosen)
+    raise Unmodelled("an item at an unknown position")
+
+
+def _joined(value: Value, chosen: tuple[Any, ...]) -> Value:
+    return type(value)().join(chosen) if isinstance(value, str | bytes) else chosen
+
+
+def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> None:
+    """Execute `receiver[index] = value`."""
+    match receiver:
+        case DictRef() if (contents := machine.contents(receiver)) is not None and _is_key(index):
+            machine.state.cells[(receiver.id, "contents")] = tuple(_with_item(contents, index, value))
+        case ListRef() if (contents := machine.contents(receiver)) is not None and isinstance(index, int):
+            if not -len(contents) <= index < len(contents):
+                raise Dies
+            changed = list(contents)
+            changed[index] = value
+            machine.state.cells[(receiver.id, "contents")] = tuple(changed)
+        case DictRef() | ListRef():
+            forget(machine, receiver, "a container", "an item of it was set at an unknown place")
+        case Choice(alternatives):
+            for _, each in alternatives:
+                if isinstance(each, DictRef | ListRef):
+                    forget(machine, each, "a container", "it may have been changed")
+        case _:
+            machine.state.epoch += 1
+
+
+def first_of(machine: Machine, parts: Sequence[tuple[formulas.Formula, Value]], default: Any = Dies) -> Value:
+    """Return the first element whose condition holds, in the order given; `default` where none does."""
+    from codemods.evaluate.state import choose
+
+    alternatives: list[tuple[formulas.Formula, Value]] = []
+    none_before: formulas.Formula = True
+    for formula, value in parts:
+        alternatives.append((formulas.both(none_before, formula), value))
+        none_before = formulas.both(none_before, formulas.invert(formula))
+    if default is not Dies:
+        alternatives.append((none_before, default))
+    possible = [(formula, value) for formula, value in alternatives if machine.possible(formula)]
+    if not possible:
+        raise Dies
+    return choose(possible)

@@ -1,0 +1,273 @@
+"""The executions of a file: its top level, and each of its functions with arguments of which little is known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from codemods.callees import WORDS
+from codemods.evaluate import cases, modules, names, objects
+from codemods.evaluate.annotations import annotated
+from codemods.evaluate.calls import execute
+from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Leaves, Machine
+from codemods.evaluate.program import Program, Scope
+from codemods.evaluate.standard import is_failure_expected
+from codemods.evaluate.state import State
+from codemods.source import Source
+from codemods.values import Class, Function, Instance, Value
+
+
+class Execution:
+    """All executions of one file.
+
+    Attributes:
+        arrived: what reaches kernel calls, each with the test case it belongs to.
+        unfinished: the nodes whose execution used up its steps: their call sites may have executions that were not seen.
+    """
+
+    def __init__(self, program: Program, source: Source) -> None:
+        self.program = program
+        self.source = source
+        self.arrived: list[Arrival] = []
+        self.unfinished: list[ast.AST] = []
+        self._called: set[int] = set()
+
+    def run(self) -> None:
+        """Execute the top level, then each function that may reach a kernel."""
+        machine = Machine(self.program)
+        scope_id = self._top_level(machine)
+        self._keep(machine)
+        relevant = _relevant(self.source.tree)
+        module = State(dict(self.program.cells))
+        for name in _rebound(self.source.tree):
+            if (scope_id, name) in module.cells:
+                cell_machine = self._machine(module, scope_id)
+                with cell_machine.entered(Frame(self.program.scopes[scope_id])):
+                    names.forget(cell_machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
+                module = cell_machine.state
+        self._main(module, scope_id)
+        for function, owner in self._functions(self.source.tree.body, scope_id, module, relevant):
+            self._enter(function, owner, module, scope_id)
+
+    def _top_level(self, machine: Machine) -> int:
+        executed = modules.run(self.program, self.source.path, machine)
+        if executed is not None and machine.steps > machine.limit:
+            self.unfinished.append(self.source.tree)
+        return self.program.module_scopes[self.source.path]
+
+    def _machine(self, module: State, scope_id: int) -> Machine:
+        machine = Machine(self.program)
+        machine.state = module.fork()
+        return machine
+
+    def _keep(self, machine: Machine, case: Mapping[str, Any] | None = None) -> None:
+        self.arrived += [replace(arrival, case=case or {}) for arrival in machine.arrivals]
+        self._called |= machine.called
+
+    def _main(self, module: State, scope_id: int) -> None:
+        """Execute what the file does when it is run as a script."""
+        blocks = [node for node in self.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
+        machine = self._machine(module, scope_id)
+        machine.state.cells[(scope_id, "__name__")] = "__main__"
+        for block in blocks:
+            with machine.entered(Frame(self.program.scopes[scope_id])):
+                self._guarded(machine, block, lambda block=block: machine.execute([block]))
+        self._keep(machine)
+
+    def _guarded(self, machine: Machine, node: ast.AST, run: Any) -> None:
+        try:
+            run()
+        except (Dies, Leaves):
+            pass
+        except (Exhausted, RecursionError):
+            self.unfinished.append(node)
+
+    def _functions(
+        self, body: Iterable[ast.stmt], scope_id: int, module: State, relevant: set[str]
+    ) -> Iterator[tuple[Function, Class | None]]:
+        """Yield the module's functions and the methods of its classes that may reach a kernel."""
+        machine = self._machine(module, scope_id)
+        for node in body:
+            held = module.cells.get((scope_id, getattr(node, "name", "")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in relevant:
+                yield self._function(node, scope_id, machine), None
+            elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in relevant:
+                        yield self._function(inner, held.scope, machine), held
+            elif isinstance(node, ast.If | ast.Try | ast.With):
+                parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
+                yield from self._functions(parts, scope_id, module, relevant)
+
+    def _function(self, node: Any, scope_id: int, machine: Machine) -> Function:
+        return Function(node, self.source.path, node.name, scope_id)
+
+    def _enter(self, function: Function, owner: Class | None, module: State, scope_id: int) -> None:
+        """Execute a function for each case that its decorators spell out, or with unknown arguments."""
+        node: Any = function.node
+        machine = self._machine(module, scope_id)
+        with machine.entered(Frame(self.program.scopes[function.scope])):
+            try:
+                spelled = cases.of(machine, node)
+            except cases.TooMany:
+                self.unfinished.append(node)
+                return
+        for case in spelled or [{}]:
+            machine = self._machine(module, scope_id)
+            machine.expected = int(any(is_failure_expected(machine, decorator) for decorator in node.decorator_list))
+            self._guarded(machine, node, lambda case=case, machine=machine: self._call(machine, function, owner, case))
+            self._keep(machine, case)
+
+    def _call(self, machine: Machine, function: Function, owner: Class | None, case: Mapping[str, Value]) -> None:
+        node: Any = function.node
+        found = self.program.bindings(node)
+        parent = self.program.scopes[function.scope]
+        scope = Scope(
+            machine.new_id(), function.path, function.name, "function", parent.id, parent.module, frozenset(found.bound)
+        )
+        self.program.scopes[scope.id] = scope
+        with machine.entered(Frame(scope)):
+            parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            values: dict[str, Value] = {}
+            decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+            if owner is not None and parameters and not decorators & {"staticmethod", "classmethod"}:
+                values[parameters[0].arg] = self._receiver(machine, owner)
+            values |= case
+            values = annotated(machine, function, values)
+            machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+        self._run_body(machine, scope, node)
+
+    def _run_body(self, machine: Machine, scope: Scope, node: Any) -> None:
+        before = set(machine.called)
+        try:
+            execute(machine, scope, node)
+        finally:
+            self._inner(machine, scope, node, before)
+
+    def _inner(self, machine: Machine, scope: Scope, node: Any, before: set[int]) -> None:
+        """Execute the functions defined in this one that it does not call, or that outlive it, with unknown arguments."""
+        for inner in ast.walk(node):
+            if inner is node or not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                continue
+            if not _mentions(inner, WORDS_TEXT) or (id(inner) in machine.called and not _escapes(node, inner)):
+                continue
+            name = getattr(inner, "name", "<lambda>")
+            function = Function(inner, scope.path, name, scope.id)
+            self._guarded(machine, inner, lambda function=function: self._call(machine, function, None, {}))
+
+    def _receiver(self, machine: Machine, owner: Class) -> Value:
+        """Make an object on which a method is called: what its class shows of it, the rest unknown."""
+        made = Instance(machine.new_id(), owner)
+        for name in ("__init__", "setUp"):
+            initializer = objects.class_member(machine, owner, name)
+            if isinstance(initializer, Function):
+                self._initialize(machine, made, initializer)
+        for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
+            key = (made.id, name)
+            machine.state.cells[key] = machine.unknown(f"self.{name}", f"`{name}` is a field of `{owner.name}`")
+        for name in _assigned_attributes(owner, machine):
+            if (made.id, name) in machine.state.cells:
+                why = f"a method of `{owner.name}` sets `{name}`"
+                machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)
+        return made
+
+    def _initialize(self, machine: Machine, made: Instance, initializer: Function) -> None:
+        node: Any = initializer.node
+        found = self.program.bindings(node)
+        parent = self.program.scopes[initializer.scope]
+        scope = Scope(
+            machine.new_id(), initializer.path, initializer.name, "function", parent.id, parent.module, frozenset(found.bound)
+        )
+        self.program.scopes[scope.id] = scope
+        with machine.entered(Frame(scope)):
+            first = [*node.args.posonlyargs, *node.args.args][:1]
+            values = annotated(machine, initializer, {first[0].arg: made} if first else {})
+            machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+        base = machine.state.fork()
+        try:
+            execute(machine, scope, node)
+        except (Dies, Leaves):
+            machine.state = base
+
+
+WORDS_TEXT = frozenset(word.decode() for word in WORDS)
+
+
+def _mentions(node: ast.AST, words: Iterable[str]) -> bool:
+    found = set(words)
+    return any(
+        (isinstance(part, ast.Name) and part.id in found) or (isinstance(part, ast.Attribute) and part.attr in found)
+        for part in ast.walk(node)
+    )
+
+
+def _relevant(tree: ast.Module) -> set[str]:
+    """Return the names that may stand for a kernel or for something that reaches one, as far as this file tells."""
+    words = set(WORDS_TEXT)
+    for node in ast.walk(tree):  # other names that a kernel is imported under
+        if isinstance(node, ast.alias) and node.asname and node.name.rpartition(".")[2] in words:
+            words.add(node.asname)
+    definitions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
+    ]
+    mentioned = {id(node): _names(node) for node in definitions}
+    grown = True
+    while grown:
+        grown = False
+        for node in definitions:
+            if mentioned[id(node)] & words and not (bound := _bound(node)) <= words:
+                words |= bound
+                grown = True
+    return words
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)
+    }
+
+
+def _bound(node: Any) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for target in targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load)
+    }
+
+
+def _rebound(tree: ast.Module) -> set[str]:
+    """Return the globals that some function rebinds: when another function runs, they may hold anything."""
+    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+
+
+def _escapes(outer: ast.AST, inner: Any) -> bool:
+    """Say whether a function is used in another way than being called by its name, in the function that defines it."""
+    name = getattr(inner, "name", None)
+    if name is None:
+        return True
+    called = {id(node.func) for node in ast.walk(outer) if isinstance(node, ast.Call)}
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in called
+        for node in ast.walk(outer)
+    )
+
+
+def _assigned_attributes(owner: Class, machine: Machine) -> set[str]:
+    """Return the attributes that methods other than the initializer set."""
+    found: set[str] = set()
+    for (scope, name), held in [*machine.state.cells.items(), *machine.program.cells.items()]:
+        if scope == owner.scope and isinstance(held, Function) and name not in ("__init__", "setUp"):
+            found |= {
+                part.attr for part in ast.walk(held.node) if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+            }
+    return found
+
+

@@ -1,0 +1,240 @@
+"""Expressions: from a node to a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from codemods import formulas
+from codemods.evaluate import comprehensions, containers, names, objects, operators
+from codemods.evaluate.calls import evaluate_call
+from codemods.evaluate.library import Unmodelled
+from codemods.values import DictRef, ListRef, Slice, Value, is_constant
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+
+def evaluate(machine: Machine, node: ast.expr) -> Value:
+    """Return the value of an expression; raises `Dies` where evaluating it raises."""
+    machine.step()
+    evaluator = _EVALUATORS.get(type(node))
+    if evaluator is None:
+        return machine.unknown(type(node).__name__, "this kind of expression is not followed", node)
+    return evaluator(machine, node)
+
+
+def _constant(machine: Machine, node: ast.Constant) -> Value:
+    if is_constant(node.value):
+        return node.value
+    return machine.unknown(repr(node.value), "a complex number", node)
+
+
+def _text(node: ast.expr) -> str:
+    """Return the source of an expression for a message, cut to a readable length."""
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _attribute(machine: Machine, node: ast.Attribute) -> Value:
+    receiver = machine.evaluate(node.value)
+    return machine.spread(lambda each: objects.attribute(machine, each, node.attr, node), receiver, text=_text(node))
+
+
+def _subscript(machine: Machine, node: ast.Subscript) -> Value:
+    receiver, index = machine.evaluate(node.value), machine.evaluate(node.slice)
+    return machine.spread(lambda a, b: containers.item(machine, a, b), receiver, index, text=_text(node))
+
+
+def _slice(machine: Machine, node: ast.Slice) -> Value:
+    bounds = (machine.evaluate(part) if part else None for part in (node.lower, node.upper, node.step))
+    return machine.spread(Slice, *bounds, text="a slice")
+
+
+def _binary(machine: Machine, node: ast.BinOp) -> Value:
+    left, right = machine.evaluate(node.left), machine.evaluate(node.right)
+    return machine.spread(lambda a, b: arithmetic(machine, node.op, a, b), left, right, text=_text(node))
+
+
+def arithmetic(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:
+    """Apply a binary operator, to lists as well, which make a new list."""
+    if isinstance(left, ListRef) or isinstance(right, ListRef):
+        sides = [containers.elements(machine, each) if isinstance(each, ListRef) else each for each in (left, right)]
+        result = operators.binary(operators.NAMES[type(op)], *sides)
+        return containers.make_list(machine, result) if isinstance(result, tuple) else result
+    if isinstance(op, ast.BitOr) and isinstance(left, DictRef) and isinstance(right, DictRef):
+        items = [machine.contents(each) for each in (left, right)]
+        if None in items:
+            raise Unmodelled("the contents of the dict are not known")
+        return containers.make_dict(machine, [pair for each in items for pair in each])
+    return operators.binary(operators.NAMES[type(op)], left, right)
+
+
+def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
+    operand = machine.evaluate(node.operand)
+    if isinstance(node.op, ast.Not):
+        return formulas.invert(machine.truth(operand))
+    return machine.spread(lambda value: operators.unary(node.op, value), operand, text=_text(node))
+
+
+def _boolean(machine: Machine, node: ast.BoolOp) -> Value:
+    """`and` and `or` give one of their operands, and evaluate those behind it only if need be."""
+
+    def rest(position: int) -> Value:
+        value = machine.evaluate(node.values[position])
+        if position == len(node.values) - 1:
+            return value
+        arms: tuple[Callable[[], Value], Callable[[], Value]] = (lambda: rest(position + 1), lambda: value)
+        return machine.part(machine.truth(value), arms if isinstance(node.op, ast.And) else arms[::-1])
+
+    return rest(0)
+
+
+def _compare(machine: Machine, node: ast.Compare) -> Value:
+    """A chain of comparisons; each operand is evaluated once."""
+    links: list[Value] = []
+    left = machine.evaluate(node.left)
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = machine.evaluate(comparator)
+        links.append(machine.spread(lambda a, b, op=op: compare(machine, op, a, b), left, right, text=_text(node)))
+        left = right
+    return links[0] if len(links) == 1 else formulas.both(*map(machine.truth, links))
+
+
+def compare(machine: Machine, op: ast.cmpop, left: Value, right: Value) -> Value:
+    """Apply one comparison operator."""
+    match op:
+        case ast.Is():
+            return operators.identical(left, right)
+        case ast.IsNot():
+            return formulas.invert(operators.identical(left, right))
+        case ast.In() | ast.NotIn():
+            outcome = _contains(machine, left, right)
+            return outcome if isinstance(op, ast.In) else formulas.invert(outcome)
+        case _:
+            sides = [_plain(machine, each) for each in (left, right)]
+            return operators.compare(operators.NAMES[type(op)], *sides)
+
+
+def _plain(machine: Machine, value: Value) -> Value:
+    """A list compares by its elements, as a tuple does (to another list; a list never equals a tuple)."""
+    if isinstance(value, ListRef):
+        return ("list", *containers.elements(machine, value))
+    return value
+
+
+def _contains(machine: Machine, member: Value, container: Value) -> formulas.Formula:
+    if isinstance(member, str) and isinstance(container, str):
+        return member in container
+    parts = containers.elements(machine, container)
+    return formulas.either(*(operators.equals(member, part) for part in parts))
+
+
+def _conditional(machine: Machine, node: ast.IfExp) -> Value:
+    condition = machine.truth(machine.evaluate(node.test))
+    return machine.part(condition, (lambda: machine.evaluate(node.body), lambda: machine.evaluate(node.orelse)))
+
+
+def _walrus(machine: Machine, node: ast.NamedExpr) -> Value:
+    value = machine.evaluate(node.value)
+    scope = machine.frame.scope
+    if scope.kind == "comprehension":  # binds in the scope around it
+        with machine.entered(machine.frames[-2]):
+            names.bind(machine, node.target.id, value)
+    else:
+        names.bind(machine, node.target.id, value)
+    return value
+
+
+def _display(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    parts: list[Value] = []
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            try:
+                parts += containers.elements(machine, machine.evaluate(element.value))
+            except Unmodelled as why:
+                return machine.unknown(_text(node), str(why), element)
+        else:
+            parts.append(machine.evaluate(element))
+    return tuple(parts) if isinstance(node, ast.Tuple) else containers.make_list(machine, parts)
+
+
+def _dict(machine: Machine, node: ast.Dict) -> Value:
+    items: list[tuple[Value, Value]] = []
+    for key, value in zip(node.keys, node.values, strict=True):
+        held = machine.evaluate(value)
+        if key is not None:
+            items.append((machine.evaluate(key), held))
+        elif isinstance(held, DictRef) and (contents := machine.contents(held)) is not None:
+            items += contents
+        else:
+            return machine.unknown(_text(node), "what is unpacked into the dict is not known", value)
+    try:
+        return containers.make_dict(machine, items)
+    except Unmodelled as why:
+        return machine.unknown(_text(node), str(why), node)
+
+
+def _format(machine: Machine, node: ast.JoinedStr) -> Value:
+    parts = [machine.evaluate(part) for part in node.values]
+    if all(isinstance(part, str) for part in parts):
+        return "".join(parts)
+    return machine.unknown(_text(node), "a formatted string", node, pure=True)
+
+
+def _formatted(machine: Machine, node: ast.FormattedValue) -> Value:
+    value = machine.evaluate(node.value)
+    plain = isinstance(value, str | int) and node.format_spec is None and node.conversion == -1
+    return str(value) if plain else machine.unknown(_text(node.value), "a formatted string", node, pure=True)
+
+
+def _lambda(machine: Machine, node: ast.Lambda) -> Value:
+    return objects.make_function(machine, node, "<lambda>")
+
+
+def _starred(machine: Machine, node: ast.Starred) -> Value:
+    return machine.evaluate(node.value)
+
+
+def _await(machine: Machine, node: ast.Await | ast.YieldFrom) -> Value:
+    machine.evaluate(node.value)
+    return machine.unknown(_text(node), "what is awaited is not followed", node)
+
+
+def _yield(machine: Machine, node: ast.Yield) -> Value:
+    if node.value is not None:
+        machine.evaluate(node.value)
+    return machine.unknown("yield", "what is sent to a generator is not known", node)
+
+
+_EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: names.lookup,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.NamedExpr: _walrus,
+    ast.Call: evaluate_call,
+    ast.Tuple: _display,
+    ast.List: _display,
+    ast.Set: _display,
+    ast.Dict: _dict,
+    ast.JoinedStr: _format,
+    ast.FormattedValue: _formatted,
+    ast.Lambda: _lambda,
+    ast.ListComp: comprehensions.evaluate,
+    ast.SetComp: comprehensions.evaluate,
+    ast.GeneratorExp: comprehensions.evaluate,
+    ast.DictComp: comprehensions.evaluate_dict,
+    ast.Starred: _starred,
+    ast.Await: _await,
+    ast.YieldFrom: _await,
+    ast.Yield: _yield,
+}
+

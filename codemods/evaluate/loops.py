@@ -1,0 +1,191 @@
+"""Loops: round by round where the rounds are known, else one round that stands for any."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from codemods import formulas
+from codemods.evaluate import containers, names
+from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.machine import Dies, Exhausted, Loop
+from codemods.evaluate.program import Bindings
+from codemods.evaluate.state import Cell, State
+from codemods.formulas import Formula
+from codemods.values import Value
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+MAX_ROUNDS = 1024  # of a loop whose rounds are known
+MAX_UNKNOWN_EXITS = 4  # a `while` that may have ended this often is not followed round by round
+
+
+def leave(machine: Machine, node: ast.Break) -> NoReturn:
+    machine.frame.loops[-1].breaks.append(machine.state)
+    raise Dies
+
+
+def next_round(machine: Machine, node: ast.Continue) -> NoReturn:
+    machine.frame.loops[-1].continues.append(machine.state)
+    raise Dies
+
+
+def for_loop(machine: Machine, node: ast.For) -> None:
+    """Execute a `for` statement."""
+    iterated = machine.evaluate(node.iter)
+    try:
+        elements = containers.elements(machine, iterated)
+    except Unmodelled as why:
+        text = ast.unparse(node.target)
+        reason = str(why)
+
+        def begin() -> Formula:
+            names.assign(machine, node.target, machine.unknown(text, reason, node.iter))
+            return machine.coin(f"there is another {text}")
+
+        return _any_round(machine, begin, node)
+    if len(elements) > MAX_ROUNDS:
+        raise Exhausted
+
+    def start(element: Value) -> Callable[[], Formula]:
+        def bind() -> Formula:
+            names.assign(machine, node.target, element)
+            return True
+
+        return bind
+
+    return _each_round(machine, [start(element) for element in elements], node)
+
+
+def while_loop(machine: Machine, node: ast.While) -> None:
+    """Execute a `while` statement."""
+    begin: Callable[[], Formula] = lambda: machine.truth(machine.evaluate(node.test))  # noqa: E731
+    base, arrivals, returns = machine.state, len(machine.arrivals), len(machine.frame.returns)
+    machine.state = base.fork()
+    try:
+        _each_round(machine, (begin for _ in range(MAX_ROUNDS)), node)
+    except _Unknown:
+        machine.state = base
+        del machine.arrivals[arrivals:]
+        del machine.frame.returns[returns:]
+        _any_round(machine, begin, node)
+
+
+class _Unknown(Exception):
+    """How often a loop goes round cannot be followed."""
+
+
+def _each_round(machine: Machine, rounds: Iterable[Callable[[], Formula]], node: ast.For | ast.While) -> None:
+    """Execute the rounds one after the other, as long as each begins for certain."""
+    base, before = machine.state, machine.frame.exits()
+    machine.state = base.fork()
+    loop = Loop()
+    ended = isinstance(node, ast.For)
+    exits = 0
+    for begin in rounds:
+        machine.step()
+        more = machine.decide(begin())
+        if more is None:
+            raise _Unknown
+        if more is False:
+            ended = True
+            break
+        started = machine.state
+        left = machine.frame.exits()
+        alive = _round(machine, loop, started, node.body)
+        exits += machine.frame.exits() != left or bool(loop.breaks)
+        if not alive:
+            ended = False
+            break
+        if isinstance(node, ast.While) and exits > MAX_UNKNOWN_EXITS:
+            raise _Unknown
+    else:
+        if isinstance(node, ast.While):
+            raise _Unknown
+    arrived = [(state, None) for state in loop.breaks]
+    if ended:
+        arrived = _with_else(machine, arrived, machine.state, node.orelse)
+    machine.meet(base, arrived, elsewhere=machine.frame.exits() != before)
+
+
+def _with_else(
+    machine: Machine, arrived: list[tuple[State, None]], state: State, orelse: Sequence[ast.stmt]
+) -> list[tuple[State, None]]:
+    """Execute the `else` of a loop where no `break` ended it."""
+    machine.state = state
+    try:
+        machine.execute(orelse)
+    except Dies:
+        return arrived
+    return [*arrived, (machine.state, None)]
+
+
+def _round(machine: Machine, loop: Loop, started: State, body: Sequence[ast.stmt]) -> bool:
+    """Execute the body once; say whether an execution goes on to the next round."""
+    machine.state = started.fork()
+    before = machine.frame.exits()
+    machine.frame.loops.append(loop)
+    try:
+        machine.execute(body)
+        loop.continues.append(machine.state)
+    except Dies:
+        pass
+    finally:
+        machine.frame.loops.pop()
+    going_on, loop.continues = loop.continues, []
+    if not going_on:
+        return False
+    elsewhere = bool(loop.breaks) or machine.frame.exits() != before
+    machine.meet(started, [(state, None) for state in going_on], elsewhere=elsewhere)
+    return True
+
+
+def _any_round(machine: Machine, begin: Callable[[], Formula], node: ast.For | ast.While) -> None:
+    """Execute one round that stands for any: everything that a round changes is unknown when it starts.
+
+    What a round changes is found by executing it until it changes nothing that was not already unknown.
+    """
+    base, before = machine.state, machine.frame.exits()
+    arrivals, returns = len(machine.arrivals), len(machine.frame.returns)
+    forgotten: set[Cell] = set()
+    for _ in range(8):
+        del machine.arrivals[arrivals:]
+        del machine.frame.returns[returns:]
+        machine.state = base.fork()
+        forget(machine, forgotten, "a loop changes it", node)
+        start = machine.state.fork()
+        more = begin()
+        head = machine.state
+        loop = Loop()
+        entered = head.assume(more, branch=True)
+        alive = entered is not None and _round(machine, loop, entered, node.body)
+        ends = [head, *loop.breaks, *([machine.state] if alive else [])]
+        changed = {cell for end in ends for cell, value in start.cells.items() if end.cells.get(cell) is not value}
+        if changed <= forgotten:
+            break
+        forgotten |= changed
+    else:
+        raise Exhausted
+    arrived = [(state, None) for state in loop.breaks]
+    ended = head.assume(formulas.invert(more), branch=False)
+    if ended is not None:
+        arrived = _with_else(machine, arrived, ended, node.orelse)
+    machine.meet(base, arrived, elsewhere=machine.frame.exits() != before)
+
+
+def assigned(machine: Machine, base: State, statements: Sequence[ast.stmt]) -> set[Cell]:
+    """Return the cells that statements may change: the names that they bind, and what an execution of them changed."""
+    found = Bindings()
+    for statement in statements:
+        found.visit(statement)
+    scope = machine.frame.scope
+    changed = {cell for cell, value in base.cells.items() if machine.state.cells.get(cell) is not value}
+    return changed | {(scope.id, name) for name in found.bound if (scope.id, name) in base.cells}
+
+
+def forget(machine: Machine, cells: Iterable[Cell], why: str, node: ast.AST) -> None:
+    """Make cells unknown."""
+    for cell in sorted(cells, key=str):
+        machine.state.cells[cell] = machine.unknown(cell[1], why, node)

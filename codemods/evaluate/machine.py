@@ -1,0 +1,287 @@
+"""The abstract machine: it runs a program of which much is unknown, and tells what reaches each kernel call.
+
+It executes statements in order, like Python. Where a condition is unknown it executes both branches, each under its
+condition, and merges what they leave behind; a call of a function of the scanned tree is executed with the values of
+its arguments; a loop over known elements is executed for each of them. Whatever cannot be followed becomes an `Opaque`
+with the reason. The machine never runs the scanned code, and every run ends: it counts its steps.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codemods import formulas
+from codemods.evaluate import operators
+from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.state import Cell, Condition, State, choose, guard, merge
+from codemods.facts import Facts
+from codemods.formulas import Formula, both, conjuncts, either
+from codemods.terms import Term, TermError
+from codemods.values import (
+    Array,
+    Choice,
+    DictRef,
+    Filtered,
+    ListRef,
+    Opaque,
+    Reason,
+    Value,
+    is_constant,
+)
+
+if TYPE_CHECKING:
+    from codemods.evaluate.program import Program, Scope
+
+MAX_STEPS = 60_000  # of one run: an entry function with all it calls
+MAX_DEPTH = 40  # of calls into the scanned tree
+MAX_COMBINATIONS = 256  # of alternatives of the operands of one operation
+
+
+class Dies(Exception):
+    """The execution raises an exception here, or ends the program."""
+
+
+class Leaves(Exception):
+    """The execution ends well here, as a skipped test does."""
+
+
+class Exhausted(Exception):
+    """The run has used up its steps."""
+
+
+@dataclass
+class Loop:
+    """The executions that left the body of a loop, and those that go on with its next round."""
+
+    breaks: list[State] = field(default_factory=list[State])
+    continues: list[State] = field(default_factory=list[State])
+
+
+@dataclass
+class Frame:
+    """A function that is being executed."""
+
+    scope: Scope
+    returns: list[tuple[State, Value]] = field(default_factory=list[tuple[State, Value]])
+    loops: list[Loop] = field(default_factory=list[Loop])
+    skipped: int = 0
+
+    def exits(self) -> int:
+        """Count the executions that have left by another way than the end of a block."""
+        return self.skipped + len(self.returns) + sum(len(loop.breaks) + len(loop.continues) for loop in self.loops)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One execution, or one set of them, that reaches a kernel call.
+
+    Attributes:
+        source: the path of the file and the call expression.
+        callee: the dotted path of the kernel.
+        positional, keywords: the values of the arguments; `spread` says that further ones are unknown (`*args` or `**kwargs`).
+        nodes: the expression of each argument that the call, or a partial, writes down, by position or keyword.
+        path: the conditions under which it is reached.
+        expected: whether the code around expects it to fail (`pytest.raises`).
+        cells: what lists and dicts among the arguments hold.
+        case: the parameters of the test case that the execution belongs to.
+    """
+
+    source: tuple[str, ast.Call]
+    callee: str
+    positional: tuple[Value, ...]
+    keywords: dict[str, Value]
+    nodes: dict[int | str, ast.expr]
+    path: tuple[Condition, ...]
+    expected: bool
+    spread: bool
+    cells: Mapping[Cell, Value]
+    case: Mapping[str, Value] = field(default_factory=dict[str, Value])
+
+
+class Machine:
+    """Runs one program; `arrivals` collects what reaches the kernels."""
+
+    def __init__(self, program: Program, *, limit: int = MAX_STEPS) -> None:
+        self.program = program
+        self.arrivals: list[Arrival] = []
+        self.state = State({})
+        self.frames: list[Frame] = []
+        self.called: set[int] = set()  # ids of the nodes of functions that were executed
+        self.expected = 0  # how many `pytest.raises` surround the execution
+        self.steps = 0
+        self.limit = limit
+
+    # Bookkeeping
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def new_id(self) -> int:
+        return self.program.new_id()
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > self.limit:
+            raise Exhausted
+
+    @contextmanager
+    def entered(self, frame: Frame) -> Iterator[None]:
+        self.frames.append(frame)
+        try:
+            yield
+        finally:
+            self.frames.pop()
+
+    def unknown(self, text: str, why: str, node: ast.AST | None = None, *, pure: bool = False) -> Opaque:
+        """Make an unknown value that differs from every other."""
+        return Opaque((self.new_id(),), text, self.reason(why, node), pure=pure)
+
+    def reason(self, why: str, node: ast.AST | None = None) -> Reason:
+        return Reason(why, self.frame.scope.path, getattr(node, "lineno", 0))
+
+    # Running
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """Return the value of an expression; raises `Dies` where evaluating it raises."""
+        from codemods.evaluate.expressions import evaluate
+
+        return evaluate(self, node)
+
+    def execute(self, statements: Sequence[ast.stmt]) -> None:
+        """Execute statements; raises `Dies` where no execution gets to their end."""
+        from codemods.evaluate.statements import execute
+
+        execute(self, statements)
+
+    def call(self, function: Value, positional: tuple[Value, ...] = (), node: ast.expr | None = None) -> Value:
+        """Call a value with positional arguments."""
+        from codemods.evaluate.calls import Arguments, call
+
+        return call(self, function, Arguments(positional, node=node))
+
+    # Conditions
+
+    def decide(self, formula: Formula) -> bool | None:
+        return self.state.facts.decide(formula)
+
+    def possible(self, formula: Formula) -> bool:
+        """Say whether a condition may hold here, as far as can be told."""
+        known = [condition.formula for condition in self.state.path]
+        for part in conjuncts(formula):
+            if Facts(known).decide(part) is False:
+                return False
+            known.append(part)
+        return formula is not False
+
+    def truth(self, value: Value) -> Formula:
+        """Return the condition under which a value counts as true."""
+        match value:
+            case _ if is_constant(value):
+                return bool(value)
+            case formulas.Compare() | formulas.Equals() | formulas.Truthy() | formulas.Not() | formulas.And():
+                return value
+            case Term():
+                return formulas.invert(formulas.equal(value, 0))
+            case Opaque(key, text):
+                return formulas.Truthy(key, text)
+            case tuple():
+                return len(value) > 0
+            case ListRef() | DictRef():
+                contents = self.contents(value)
+                return len(contents) > 0 if contents is not None else self.coin("the contents of a container")
+            case Choice(alternatives):
+                return either(*(both(formula, self.truth(each)) for formula, each in alternatives))
+            case Array() | Filtered():
+                return self.coin("the truth of an array")
+            case _:
+                return True  # a function, a class, a module; an object of ours, unless it defines __bool__ or __len__
+
+    def coin(self, text: str) -> Formula:
+        return formulas.Truthy((self.new_id(),), text)
+
+    def contents(self, container: ListRef | DictRef) -> Value:
+        """Return the elements of a list, as a tuple, or the items of a dict, as a tuple of pairs; None if unknown."""
+        held = self.state.cells.get((container.id, "contents"))
+        return held if isinstance(held, tuple) else None
+
+    # Parting and meeting
+
+    def part(
+        self, formula: Formula, arms: Sequence[Callable[[], Value]], branches: tuple[bool, bool] = (True, True)
+    ) -> Value:
+        """Execute the first arm where `formula` holds and the second where it does not; return the value of both.
+
+        `branches` says of each arm whether to be in it is a choice of the program: an exception is none.
+        """
+        outcome = self.decide(formula)
+        if outcome is not None:
+            return arms[0]() if outcome else arms[1]()
+        base, before = self.state, self.frame.exits()
+        arrived: list[tuple[State, Value]] = []
+        for condition, arm, branch in zip((formula, formulas.invert(formula)), arms, branches, strict=True):
+            started = base.assume(condition, branch=branch)
+            if started is None:
+                continue
+            self.state = started
+            try:
+                value = arm()
+            except Dies:
+                continue
+            except Leaves:
+                self.frame.skipped += 1
+                continue
+            arrived.append((self.state, value))
+        return self.meet(base, arrived, elsewhere=all(branches) and self.frame.exits() != before)
+
+    def meet(self, base: State, arrived: Sequence[tuple[State, Value]], *, elsewhere: bool) -> Value:
+        """Go on with the merged state of executions that parted at `base`, and return their merged value."""
+        merged = merge(base, [state for state, _ in arrived], elsewhere=elsewhere)
+        if merged is None:
+            self.state = base
+            raise Leaves if elsewhere else Dies
+        self.state = merged
+        if len(arrived) == 1:
+            return arrived[0][1]
+        return choose((guard(state, len(base.path)), value) for state, value in arrived)
+
+    def spread(self, function: Callable[..., Value], *operands: Value, text: str = "") -> Value:
+        """Apply `function` to each possible combination of the alternatives of its operands."""
+        if not any(isinstance(operand, Choice) for operand in operands):
+            return self._attempt(function, operands, text)
+        combinations: list[tuple[Formula, tuple[Value, ...]]] = [(True, ())]
+        for operand in operands:
+            alternatives = operand.alternatives if isinstance(operand, Choice) else ((True, operand),)
+            combinations = [
+                (condition, (*chosen, value))
+                for formula, chosen in combinations
+                for also, value in alternatives
+                if (condition := both(formula, also)) is not False
+            ]
+            if len(combinations) > MAX_COMBINATIONS:
+                return self.unknown(text, "it has too many possible values")
+        results: list[tuple[Formula, Value]] = []
+        for formula, chosen in combinations:
+            if self.possible(formula):
+                try:
+                    results.append((formula, self._attempt(function, chosen, text)))
+                except Dies:
+                    continue
+        if not results:
+            raise Dies
+        return choose(results)
+
+    def _attempt(self, function: Callable[..., Value], operands: Sequence[Value], text: str) -> Value:
+        try:
+            return function(*operands)
+        except operators.Raises:
+            raise Dies from None
+        except (Unmodelled, TermError) as why:
+            source = next((operand for operand in operands if isinstance(operand, Opaque)), None)
+            if source is not None:  # what made the operand unknown says more than the operation on it
+                return Opaque((self.new_id(),), text or source.text, source.reason, pure=source.pure)
+            return self.unknown(text, str(why))

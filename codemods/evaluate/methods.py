@@ -1,0 +1,201 @@
+"""Methods of lists, dicts, strings, functions and named tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from codemods.evaluate import containers, objects
+from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.machine import Dies
+from codemods.values import DictRef, Function, Instance, ListRef, Partial, Transformed, Value, is_constant
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+Method: TypeAlias = "Callable[[Machine, Any, Arguments], Value]"
+
+
+def _contents(machine: Machine, container: ListRef | DictRef) -> tuple[Any, ...]:
+    contents = machine.contents(container)
+    if contents is None:
+        raise Unmodelled("the contents of the container are not known")
+    return contents
+
+
+def _append(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents = machine.contents(receiver)
+    if contents is not None and len(contents) < containers.MAX_ELEMENTS:
+        machine.state.cells[(receiver.id, "contents")] = (*contents, arguments.positional[0])
+    else:
+        containers.forget(machine, receiver, "a list", "it grows beyond what is followed", arguments.node)
+
+
+def _extend(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    try:
+        added = containers.elements(machine, arguments.positional[0])
+        machine.state.cells[(receiver.id, "contents")] = (*_contents(machine, receiver), *added)
+    except Unmodelled as why:
+        containers.forget(machine, receiver, "a list", str(why), arguments.node)
+
+
+def _pop(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents = _contents(machine, receiver)
+    index = arguments.positional[0] if arguments.positional else -1
+    if not isinstance(index, int):
+        containers.forget(machine, receiver, "a list", "an unknown element is gone", arguments.node)
+        raise Unmodelled("which element is popped is not known")
+    if not -len(contents) <= index < len(contents):
+        raise Dies
+    kept = list(contents)
+    value = kept.pop(index)
+    machine.state.cells[(receiver.id, "contents")] = tuple(kept)
+    return value
+
+
+def _copy_list(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    return containers.make_list(machine, _contents(machine, receiver))
+
+
+def _keys(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    return tuple(key for key, _ in _contents(machine, receiver))
+
+
+def _values(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    return tuple(value for _, value in _contents(machine, receiver))
+
+
+def _items(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    return tuple(_contents(machine, receiver))
+
+
+def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    contents = _contents(machine, receiver)
+    key = arguments.positional[0]
+    if any(is_constant(known) and is_constant(key) and known == key for known, _ in contents):
+        return containers.item(machine, receiver, key)
+    if not is_constant(key):
+        raise Unmodelled("an item with an unknown key")
+    return arguments.positional[1] if len(arguments.positional) > 1 else None
+
+
+def _pop_item(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    value = _get(machine, receiver, arguments)
+    key = arguments.positional[0]
+    kept = tuple(pair for pair in _contents(machine, receiver) if pair[0] != key)
+    if len(kept) == len(_contents(machine, receiver)) and len(arguments.positional) < 2:
+        raise Dies
+    machine.state.cells[(receiver.id, "contents")] = kept
+    return value
+
+
+def _setdefault(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    key = arguments.positional[0]
+    if not any(known == key for known, _ in _contents(machine, receiver)):
+        default = arguments.positional[1] if len(arguments.positional) > 1 else None
+        containers.set_item(machine, receiver, key, default)
+    return _get(machine, receiver, arguments)
+
+
+def _update(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    for other in arguments.positional:
+        contents = machine.contents(other) if isinstance(other, DictRef) else None
+        if contents is None:
+            containers.forget(machine, receiver, "a dict", "it was updated with unknown items", arguments.node)
+            return
+        for key, value in contents:
+            containers.set_item(machine, receiver, key, value)
+    for key, value in arguments.keywords.items():
+        containers.set_item(machine, receiver, key, value)
+
+
+def _copy_dict(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    return containers.make_dict(machine, _contents(machine, receiver))
+
+
+_SAFE_STRING = ("lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "removeprefix", "removesuffix")
+
+
+def _string(name: str) -> Method:
+    def method(machine: Machine, receiver: str, arguments: Arguments) -> Value:
+        if not all(isinstance(value, str) for value in arguments.values()) or len(receiver) > 10_000:
+            raise Unmodelled("a string made of unknown parts")
+        try:
+            return getattr(receiver, name)(*arguments.positional)
+        except TypeError:
+            raise Dies from None
+
+    return method
+
+
+def _split(machine: Machine, receiver: str, arguments: Arguments) -> Value:
+    if not all(isinstance(value, str) and value for value in arguments.positional) or arguments.keywords:
+        raise Unmodelled("a string made of unknown parts")
+    return containers.make_list(machine, receiver.split(*arguments.positional))
+
+
+def _join(machine: Machine, receiver: str, arguments: Arguments) -> Value:
+    parts = containers.elements(machine, arguments.positional[0])
+    if not all(isinstance(part, str) for part in parts):
+        raise Unmodelled("a string made of unknown parts")
+    return receiver.join(parts)
+
+
+def _replace(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
+    if receiver.cls.kind != "namedtuple" or arguments.spread:
+        raise Unmodelled("the copy of an object")
+    return objects.copy_with(machine, receiver, dict(arguments.keywords))
+
+
+def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
+    """`jit(f).lower(x)` and `.trace(x)` look at the arguments as `f(x)` does."""
+    call(machine, receiver, arguments)
+    return machine.unknown("a lowered function", "it is not followed", arguments.node, pure=True)
+
+
+def _bit_length(machine: Machine, receiver: int, arguments: Arguments) -> Value:
+    return receiver.bit_length()
+
+
+def _count(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
+    parts = containers.elements(machine, receiver)
+    if not all(map(is_constant, (*parts, *arguments.positional))):
+        raise Unmodelled("a count of unknown elements")
+    return parts.count(arguments.positional[0])
+
+
+def _index(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
+    parts = containers.elements(machine, receiver)
+    if not all(map(is_constant, (*parts, *arguments.positional))):
+        raise Unmodelled("a position among unknown elements")
+    if arguments.positional[0] not in parts:
+        raise Dies
+    return parts.index(arguments.positional[0])
+
+
+METHODS: Mapping[tuple[type, str], Method] = {
+    (ListRef, "append"): _append,
+    (ListRef, "extend"): _extend,
+    (ListRef, "pop"): _pop,
+    (ListRef, "copy"): _copy_list,
+    (ListRef, "count"): _count,
+    (ListRef, "index"): _index,
+    (tuple, "count"): _count,
+    (tuple, "index"): _index,
+    (DictRef, "keys"): _keys,
+    (DictRef, "values"): _values,
+    (DictRef, "items"): _items,
+    (DictRef, "get"): _get,
+    (DictRef, "pop"): _pop_item,
+    (DictRef, "setdefault"): _setdefault,
+    (DictRef, "update"): _update,
+    (DictRef, "copy"): _copy_dict,
+    (str, "split"): _split,
+    (str, "join"): _join,
+    **{(str, name): _string(name) for name in _SAFE_STRING},
+    (int, "bit_length"): _bit_length,
+    (Instance, "_replace"): _replace,
+    **{(kind, name): _same_call for kind in (Function, Partial, Transformed) for name in ("lower", "trace", "eval_shape")},
+}
+

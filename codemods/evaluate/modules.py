@@ -1,0 +1,132 @@
+"""Modules of the scanned tree, and imports."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from codemods.callees import CALLEES, PACKAGES
+from codemods.evaluate.machine import Dies, Exhausted, Frame, Leaves, Machine
+from codemods.evaluate.program import Scope
+from codemods.evaluate.state import UNBOUND
+from codemods.values import External, Module, Value
+
+if TYPE_CHECKING:
+    from codemods.evaluate.program import Program
+
+MAX_IMPORT_STEPS = 20_000
+
+
+def statement(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
+    """Execute an import statement."""
+    from codemods.evaluate import names
+
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            value = resolve(machine, alias.name)
+            if alias.asname is None and "." in alias.name:
+                value = resolve(machine, alias.name.partition(".")[0])
+            names.bind(machine, alias.asname or alias.name.partition(".")[0], value)
+        elif alias.name == "*":
+            _star(machine, _absolute(machine, node))
+        else:
+            value = _from(machine, _absolute(machine, node), alias.name, node)
+            names.bind(machine, alias.asname or alias.name, value)
+
+
+def _absolute(machine: Machine, node: ast.ImportFrom) -> str:
+    """Return the absolute dotted name of the module that an import names, relative or not."""
+    if not node.level:
+        return node.module or ""
+    parts = machine.program.package_of(machine.frame.scope.path).split(".")
+    kept = parts[: len(parts) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def resolve(machine: Machine, module: str) -> Value:
+    """Return the module of a dotted name: of the scanned tree, if it is there, or a foreign one."""
+    path = _in_tree(machine, module)
+    if path is None:
+        return External(module)
+    run(machine.program, path)
+    return Module(path)
+
+
+def _in_tree(machine: Machine, module: str) -> str | None:
+    """Return the file of a module of the tree; a package whose kernels have contracts is foreign even there."""
+    path = machine.program.find(module, machine.frame.scope.path)
+    if path is not None and module.partition(".")[0] in PACKAGES:
+        source = machine.program.source(path)
+        if source is not None and b"shapecheck" in source.text:
+            return None
+    return path
+
+
+def _from(machine: Machine, module: str, name: str, node: ast.ImportFrom) -> Value:
+    if f"{module}.{name}" in CALLEES and _in_tree(machine, module) is None:
+        return External(f"{module}.{name}")
+    parent = resolve(machine, module)
+    if isinstance(parent, External):
+        return External(f"{parent.path}.{name}")
+    return member(machine, parent, name, node)
+
+
+def member(machine: Machine, module: Module, name: str, node: ast.AST) -> Value:
+    """Return an attribute of a module of the tree, which may be a submodule."""
+    scope = machine.program.module_scopes.get(module.name)
+    if scope is not None:
+        cell = (scope, name)
+        held = machine.state.cells.get(cell, machine.program.cells.get(cell, UNBOUND))
+        if held is not UNBOUND:
+            return held
+    source = module.name
+    if source.endswith("__init__.py"):
+        package = machine.program.package_of(source)
+        inner = machine.program.find(f"{package}.{name}", source)
+        if inner is not None:
+            run(machine.program, inner)
+            return Module(inner)
+    return machine.unknown(name, f"`{name}` was not found in {source}", node)
+
+
+def _star(machine: Machine, module: str) -> None:
+    """Bind what `from module import *` brings: what `__all__` lists, else the public names."""
+    from codemods.evaluate import names
+
+    value = resolve(machine, module)
+    if not isinstance(value, Module):
+        return
+    scope = machine.program.module_scopes[value.name]
+    held = {name: content for (owner, name), content in machine.program.cells.items() if owner == scope}
+    listed = held.get("__all__")
+    contents = machine.program.cells.get((getattr(listed, "id", 0), "contents"), listed)
+    chosen = contents if isinstance(contents, tuple) else [name for name in held if not name.startswith("_")]
+    for name in chosen:
+        if name in held:
+            names.bind(machine, name, held[name])
+
+
+def run(program: Program, path: str, machine: Machine | None = None) -> Machine | None:
+    """Execute a module of the tree once; its cells are in `program.cells` from then on.
+
+    A module that is being executed already (a cycle of imports) is left as far as it has come.
+    """
+    if path in program.module_scopes:
+        return None
+    source = program.source(path)
+    machine = machine or Machine(program, limit=MAX_IMPORT_STEPS)
+    scope = Scope(program.new_id(), path, "<module>", "module", None, 0)
+    scope = Scope(scope.id, path, "<module>", "module", None, scope.id)
+    program.scopes[scope.id] = scope
+    program.module_scopes[path] = scope.id
+    if source is None:
+        return None
+    machine.state.cells[(scope.id, "__name__")] = "__imported__"
+    machine.state.cells[(scope.id, "__file__")] = path
+    with machine.entered(Frame(scope)):
+        try:
+            machine.execute(source.tree.body)
+        except (Dies, Leaves, Exhausted, RecursionError):
+            pass  # what was bound so far is bound
+    program.cells.update(machine.state.cells)
+    return machine

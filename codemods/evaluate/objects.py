@@ -1,0 +1,284 @@
+"""Attributes, functions and classes of the scanned tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from codemods.evaluate import arrays, modules
+from codemods.evaluate.library import MODELS, Unmodelled
+from codemods.evaluate.machine import Dies, Frame
+from codemods.evaluate.program import Scope
+from codemods.evaluate.state import UNBOUND
+from codemods.values import (
+    Array,
+    Bound,
+    Choice,
+    Class,
+    DictRef,
+    DType,
+    External,
+    Function,
+    Instance,
+    ListRef,
+    Module,
+    Opaque,
+    Partial,
+    Quantized,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+_FIXED = frozenset({"shape", "dtype", "ndim", "size"})
+"""Attributes of an unknown object that stay as they are: arrays do not change their shape."""
+
+_DATACLASS = frozenset(
+    {
+        "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
+        "attr.define", "attr.frozen", "pydantic.dataclasses.dataclass", "jax.tree_util.register_dataclass",
+    }
+)  # fmt: skip
+_FIELD_BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings", "flax.linen.Module", "equinox.Module"})
+_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+
+
+def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
+    """Return `value.name`."""
+    match value:
+        case External(path):
+            return External(f"{path}.{name}")
+        case Module():
+            return modules.member(machine, value, name, node)
+        case Instance():
+            return _instance_attribute(machine, value, name, node)
+        case Class():
+            found = class_member(machine, value, name)
+            return machine.unknown(f"{value.name}.{name}", "the class does not define it", node) if found is UNBOUND else found
+        case Array() | Quantized():
+            found = arrays.attribute(value, name)
+            return Bound(value, name) if found is None else found
+        case Opaque() if f"array.{name}" in MODELS and name not in _FIXED:
+            return Bound(value, name)
+        case Opaque():
+            return value.attribute(name, 0 if name in _FIXED or value.pure else machine.state.epoch)
+        case DType(dtype) if name == "name":
+            return dtype
+        case _:
+            return Bound(value, name)
+
+
+def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value:
+    held = machine.state.cells.get((value.id, name), UNBOUND)
+    if held is UNBOUND:
+        held = machine.program.cells.get((value.id, name), UNBOUND)
+    if held is not UNBOUND:
+        return held
+    found = class_member(machine, value.cls, name)
+    if isinstance(found, Function):
+        match found.kind:
+            case "staticmethod":
+                return found
+            case "classmethod":
+                return Bound(value.cls, found)
+            case "property":
+                return machine.call(found, (value,))
+            case _:
+                return Bound(value, found)
+    if found is not UNBOUND:
+        return found
+    if name == "_replace" and value.cls.kind == "namedtuple":
+        return Bound(value, name)
+    key = (("instance", value.id), ".", name, machine.state.epoch)
+    return Opaque(key, f"{value.cls.name}().{name}", machine.reason(f"`{name}` is not set where the scanned source shows it", node))
+
+
+def class_member(machine: Machine, cls: Class, name: str) -> Value:
+    """Return an attribute of a class or of its bases in the scanned tree, or `UNBOUND`."""
+    for scope in (each.scope for each in lineage(cls)):
+        held = machine.state.cells.get((scope, name), machine.program.cells.get((scope, name), UNBOUND))
+        if held is not UNBOUND:
+            return held
+    return UNBOUND
+
+
+def lineage(cls: Class) -> Iterator[Class]:
+    """Yield a class and its bases, depth first: near enough to Python's order for attributes."""
+    yield cls
+    for base in cls.bases:
+        if isinstance(base, Class):
+            yield from lineage(base)
+
+
+def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) -> None:
+    """Execute `receiver.name = value`."""
+    match receiver:
+        case Instance(id):
+            machine.state.cells[(id, name)] = value
+        case Class():
+            machine.state.cells[(receiver.scope, name)] = value
+        case Choice(alternatives):
+            for _, each in alternatives:
+                if isinstance(each, Instance):
+                    machine.state.cells[(each.id, name)] = machine.unknown(name, "it is set on one of several objects")
+            machine.state.epoch += 1
+        case _:
+            machine.state.epoch += 1  # an unknown object has changed
+
+
+def forget(machine: Machine, value: Value, node: ast.AST | None = None) -> None:
+    """Forget what unknown code may change of a value that it was given."""
+    match value:
+        case ListRef(id) | DictRef(id):
+            machine.state.cells[(id, "contents")] = machine.unknown("a container", "unknown code may have changed it", node)
+        case Instance(id, cls) if cls.kind not in ("namedtuple", "enum"):
+            for cell in [cell for cell in machine.state.cells if cell[0] == id]:
+                machine.state.cells[cell] = machine.unknown(cell[1], "unknown code may have changed it", node)
+        case Choice(alternatives):
+            for _, each in alternatives:
+                forget(machine, each, node)
+        case _:
+            pass
+
+
+def make_function(machine: Machine, node: Any, name: str) -> Function:
+    """Make a function of its definition; its defaults are evaluated now."""
+    arguments: ast.arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [
+        (parameter.arg, machine.evaluate(default))
+        for parameter, default in zip(positional[::-1], arguments.defaults[::-1], strict=False)
+    ]
+    defaults += [
+        (parameter.arg, machine.evaluate(default))
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    ]
+    scope = machine.frame.scope
+    return Function(node, scope.path, name, scope.id, tuple(defaults))
+
+
+def make_class(machine: Machine, node: ast.ClassDef) -> Class:
+    """Execute a class statement, without its decorators."""
+    outer = machine.frame.scope
+    bases = tuple(machine.evaluate(base) for base in node.bases if not isinstance(base, ast.Starred))
+    scope = Scope(machine.new_id(), outer.path, node.name, "class", outer.id, outer.module)
+    machine.program.scopes[scope.id] = scope
+    with machine.entered(Frame(scope)):
+        machine.execute(node.body)
+    annotated = tuple(
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not _is_class_variable(statement)
+    )
+    inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
+    cls = Class(node.name, scope.id, bases, _kind(bases), tuple(dict.fromkeys((*inherited, *annotated))))
+    return _with_members(machine, cls, node) if cls.kind == "enum" else cls
+
+
+def _is_class_variable(statement: ast.AnnAssign) -> bool:
+    return "ClassVar" in ast.unparse(statement.annotation)
+
+
+def _kind(bases: tuple[Value, ...]) -> str:
+    for base in bases:
+        match base:
+            case Class(kind=kind) if kind != "plain":
+                return kind
+            case External("typing.NamedTuple" | "collections.namedtuple"):
+                return "namedtuple"
+            case External(path) if path in _ENUMS:
+                return "enum"
+            case External(path) if path in _FIELD_BASES:
+                return "dataclass"
+            case Class() | External("builtins.object" | "abc.ABC" | "typing.Protocol" | "typing.Generic"):
+                pass
+            case _:
+                return "open"  # an unknown base may define anything
+    return "plain"
+
+
+def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
+    """Make the members of an enum: objects with a `name` and a `value`."""
+    for statement in node.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            member = Instance(machine.new_id(), cls)
+            machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
+            machine.state.cells[(member.id, "name")] = name
+            machine.state.cells[(cls.scope, name)] = member
+    return cls
+
+
+def decorated_class(cls: Class, decorator: Value) -> Value:
+    """Apply a class decorator: one that makes a constructor of the fields, or one that leaves the class as it is."""
+    path = decorator.path if isinstance(decorator, External) else ""
+    if isinstance(decorator, Partial) and isinstance(decorator.function, External):
+        path = decorator.function.path
+    return replace(cls, kind="dataclass") if path in _DATACLASS and cls.kind in ("plain", "open") else cls
+
+
+def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
+    """Make an object of a class of the scanned tree."""
+    from codemods.evaluate.calls import call
+
+    if cls.kind == "enum":
+        return _member_by_value(machine, cls, arguments.positional)
+    made = Instance(machine.new_id(), cls)
+    initializer = class_member(machine, cls, "__init__")
+    if isinstance(initializer, Function):
+        call(machine, Bound(made, initializer), arguments)
+    elif cls.kind in ("dataclass", "namedtuple") or (cls.kind == "open" and cls.fields):
+        _set_fields(machine, made, arguments)
+    elif cls.kind == "plain" and (arguments.positional or arguments.keywords):
+        raise Dies
+    return made
+
+
+def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]) -> Value:
+    for cell, held in list(machine.state.cells.items()):
+        if cell[0] == cls.scope and isinstance(held, Instance) and len(positional) == 1:
+            value = machine.state.cells.get((held.id, "value"))
+            if isinstance(value, str | int) and value == positional[0]:
+                return held
+    raise Unmodelled("which member of the enum it is is not known")
+
+
+def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
+    cls = made.cls
+    given = dict(zip(cls.fields, arguments.positional, strict=False)) | arguments.keywords
+    for name in cls.fields:
+        value = given.get(name, UNBOUND)
+        if value is UNBOUND and not arguments.spread:
+            value = class_member(machine, cls, name)
+            if isinstance(value, Partial) and value.function == External("dataclasses.field"):
+                value = _default(machine, value)
+        if value is UNBOUND:
+            if cls.kind != "open" and not arguments.spread:
+                raise Dies
+            value = machine.unknown(f"{cls.name}().{name}", "the call does not show it")
+        machine.state.cells[(made.id, name)] = value
+    after = class_member(machine, cls, "__post_init__")
+    if isinstance(after, Function):
+        machine.call(Bound(made, after))
+
+
+def _default(machine: Machine, field: Partial) -> Value:
+    """Return the default of a `dataclasses.field(...)`, made anew for each object."""
+    keywords = dict(field.keywords)
+    if "default" in keywords:
+        return keywords["default"]
+    factory = keywords.get("default_factory", UNBOUND)
+    return UNBOUND if factory is UNBOUND else machine.call(factory)
+
+
+def copy_with(machine: Machine, value: Instance, changes: dict[str, Value]) -> Instance:
+    """Return a copy of an object with some attributes changed: `dataclasses.replace`, `_replace`."""
+    made = Instance(machine.new_id(), value.cls)
+    held = {cell[1]: content for cell, content in machine.state.cells.items() if cell[0] == value.id}
+    for name, content in (held | changes).items():
+        machine.state.cells[(made.id, name)] = content
+    return made

@@ -1,0 +1,198 @@
+"""Operators on values without alternatives."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codemods import formulas, terms
+from codemods.evaluate import arrays
+from codemods.evaluate.library import Unmodelled
+from codemods.formulas import Formula
+from codemods.values import (
+    Array,
+    DType,
+    External,
+    Instance,
+    Opaque,
+    Term,
+    Value,
+    as_int,
+    is_constant,
+    same,
+)
+
+NAMES: Mapping[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.MatMult: "@",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+
+_PYTHON: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
+    "|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+_TERMS: Mapping[str, Callable[[terms.Int, terms.Int], terms.Int]] = {
+    "+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": terms.floordiv, "%": terms.mod,
+}  # fmt: skip
+
+_COMPARISONS: Mapping[str, Callable[[terms.Int, terms.Int], Formula]] = {
+    "==": formulas.equal,
+    "!=": lambda left, right: formulas.invert(formulas.equal(left, right)),
+    "<": formulas.less,
+    "<=": formulas.at_most,
+    ">": lambda left, right: formulas.less(right, left),
+    ">=": lambda left, right: formulas.at_most(right, left),
+}
+
+_MAX_LENGTH = 100_000  # of a string or tuple that an operator makes
+
+
+class Raises(Exception):
+    """The operation raises in the scanned program."""
+
+
+def binary(op: str, left: Value, right: Value) -> Value:
+    """Return `left op right`.
+
+    Raises:
+        Raises: the scanned program would raise here.
+        Unmodelled: the result cannot be told.
+    """
+    if isinstance(left, Array) or isinstance(right, Array):
+        return arrays.binary(op, left, right)
+    if is_constant(left) and is_constant(right):
+        return _constants(op, left, right)
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return _tuples(op, left, right)
+    a, b = as_int(left), as_int(right)
+    if a is None or b is None or op not in _TERMS:
+        raise Unmodelled(f"the result of `{op}` is not known for these operands")
+    try:
+        return _TERMS[op](a, b)
+    except ZeroDivisionError:
+        raise Raises from None
+
+
+def _constants(op: str, left: Any, right: Any) -> Value:
+    if op == "@":
+        raise Raises
+    if isinstance(left, int) and isinstance(right, int):
+        shift = op == "<<" and right > terms.MAX_BITS
+        power = op == "**" and left not in (-1, 0, 1) and right * left.bit_length() > 2 * terms.MAX_BITS
+        if shift or power:
+            raise terms.TermError("an integer too large to reason about")
+    elif op == "*" and isinstance(left, str | bytes | int) and isinstance(right, str | bytes | int):
+        length = len(left) * right if isinstance(left, str | bytes) and isinstance(right, int) else 0
+        length = len(right) * left if isinstance(right, str | bytes) and isinstance(left, int) else length
+        if length > _MAX_LENGTH:
+            raise Unmodelled("a string too long to reason about")
+    elif op == "%" and isinstance(left, str | bytes):
+        raise Unmodelled("a formatted string")
+    try:
+        return _PYTHON[op](left, right)
+    except (ArithmeticError, TypeError, ValueError):
+        raise Raises from None
+
+
+def _tuples(op: str, left: Value, right: Value) -> Value:
+    if op == "+" and isinstance(left, tuple) and isinstance(right, tuple):
+        return left + right
+    pair, times = (left, right) if isinstance(left, tuple) else (right, left)
+    if op == "*" and isinstance(times, int) and len(pair) * times <= _MAX_LENGTH:
+        return pair * times
+    raise Unmodelled(f"the result of `{op}` is not known for a tuple")
+
+
+def unary(op: ast.unaryop, value: Value) -> Value:
+    """Return `-value`, `+value` or `~value`."""
+    if isinstance(value, Array):
+        return value
+    if is_constant(value):
+        functions: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+            ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+        }  # fmt: skip
+        try:
+            return functions[type(op)](value)
+        except TypeError:
+            raise Raises from None
+    number = as_int(value)
+    if number is None or isinstance(op, ast.Invert):
+        raise Unmodelled("the result of the sign is not known")
+    return terms.negate(number) if isinstance(op, ast.USub) else number
+
+
+def compare(op: str, left: Value, right: Value) -> Value:
+    """Return `left op right` as a formula, or as an array of truth values."""
+    if isinstance(left, Array) or isinstance(right, Array):
+        if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+            return op == "!="
+        return arrays.binary(op, left, right)
+    if op in ("==", "!="):
+        outcome = equals(left, right)
+        return outcome if op == "==" else formulas.invert(outcome)
+    if is_constant(left) and is_constant(right):
+        return _constants(op, left, right)
+    a, b = as_int(left), as_int(right)
+    if a is None or b is None:
+        raise Unmodelled(f"the outcome of `{op}` is not known for these operands")
+    return _COMPARISONS[op](a, b)
+
+
+def equals(left: Value, right: Value) -> Formula:
+    """Return the condition under which two values are equal; raises `Unmodelled` where there is none to state."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        if len(left) != len(right):
+            return False
+        return formulas.both(*(equals(a, b) for a, b in zip(left, right, strict=True)))
+    if is_constant(left) and is_constant(right):
+        return bool(left == right)
+    if same(left, right) and not isinstance(left, float):
+        return True
+    if isinstance(left, Opaque) and is_constant(right) and not isinstance(right, int):
+        return formulas.Equals(left.key, left.text, right)
+    if isinstance(right, Opaque) and is_constant(left) and not isinstance(left, int):
+        return formulas.Equals(right.key, right.text, left)
+    if (a := dtype_name(left)) and (b := dtype_name(right)):
+        return a == b
+    if isinstance(left, Opaque | Term | int) and isinstance(right, Opaque | Term | int):
+        a, b = as_int(left), as_int(right)
+        assert a is not None
+        assert b is not None
+        return formulas.equal(a, b)
+    if isinstance(left, Opaque) or isinstance(right, Opaque) or isinstance(left, Instance) or isinstance(right, Instance):
+        raise Unmodelled("whether two unknown objects are equal is not known")
+    if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
+        return False
+    raise Unmodelled("whether two objects are equal is not known")
+
+
+def dtype_name(value: Value) -> str | None:
+    """Return the name of a dtype, as an object, a scalar type of a library or (with another dtype) a string."""
+    match value:
+        case DType(name):
+            return name
+        case External(path) | str(path):
+            return path.rpartition(".")[2]
+        case _:
+            return None
+
+
+def identical(left: Value, right: Value) -> Formula:
+    """Return the condition under which `left is right`."""
+    if isinstance(left, Opaque) and (right is None or isinstance(right, bool)):
+        return formulas.Equals(left.key, left.text, right)
+    if isinstance(right, Opaque) and (left is None or isinstance(left, bool)):
+        return formulas.Equals(right.key, right.text, left)
+    if left is None or right is None or isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Instance) and isinstance(right, Instance):
+        return left.id == right.id
+    if same(left, right) and not is_constant(left):
+        return True
+    raise Unmodelled("whether two objects are one is not known")

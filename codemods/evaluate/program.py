@@ -1,0 +1,202 @@
+"""The scanned program: its modules by name, and what is known of each function before it runs."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codemods.source import Source, SourceError
+from codemods.values import Value
+
+MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A module, function, class or comprehension that is being executed: where its names live and are looked up.
+
+    Attributes:
+        id: names of this scope are in the cells `(id, name)`.
+        path: its file.
+        name: its name, for messages.
+        kind: `module`, `function` or `class`.
+        parent: the scope around it, None for a module.
+        module: the scope of its module.
+        local: the names that it binds itself; of a module or class, those that it happens to have bound.
+    """
+
+    id: int
+    path: str
+    name: str
+    kind: str
+    parent: int | None
+    module: int
+    local: frozenset[str] = frozenset()
+    package: str = ""
+
+
+class Program:
+    """The modules of the scanned tree, read on demand.
+
+    Args:
+        sources: the files that are scanned.
+        root: the folder that absolute imports start from, besides the one each file's package lies in.
+    """
+
+    def __init__(self, sources: Iterable[Source], root: Path) -> None:
+        self._sources = {source.path: source for source in sources}
+        self._root = root
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._ids = itertools.count(1)
+        self._bindings: dict[int, Bindings] = {}
+        self.scopes: dict[int, Scope] = {}
+        self.module_scopes: dict[str, int] = {}  # by path: the modules that were begun
+        self.cells: dict[tuple[int, str], Value] = {}  # what executed modules hold
+
+    def new_id(self) -> int:
+        """Return a number that no scope, object or unknown value of this program has."""
+        return next(self._ids)
+
+    def bindings(self, node: Any) -> Bindings:
+        """Return the names that a function or lambda binds itself."""
+        if id(node) not in self._bindings:
+            self._bindings[id(node)] = Bindings.of(node)
+        return self._bindings[id(node)]
+
+    def source(self, path: str) -> Source | None:
+        """Return a file of the tree; None if it cannot be read or parsed."""
+        if path not in self._sources:
+            try:
+                data = Path(path).read_bytes()
+                if len(data) > MAX_MODULE_BYTES:
+                    return None
+                source = Source(path, data)
+                _ = source.tree
+            except (OSError, SourceError):
+                return None
+            self._sources[path] = source
+        return self._sources[path]
+
+    def find(self, module: str, importer: str) -> str | None:
+        """Return the file of a module of the tree by its absolute dotted name; None for a foreign module."""
+        roots = (_import_root(importer), str(self._root))
+        for start in dict.fromkeys(roots):
+            key = (start, module)
+            if key not in self._found:
+                self._found[key] = _module_file(Path(start), module)
+            if found := self._found[key]:
+                return found
+        return None
+
+    def mentions(self, name: str, beside: str) -> bool:
+        """Say whether a file of the tree other than `beside` has this name in it, as a whole word."""
+        word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+        for file in self._root.rglob("*.py"):
+            try:
+                if str(file) != beside and not file.samefile(beside) and word.search(file.read_bytes()):
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def package_of(self, path: str) -> str:
+        """Return the dotted name of the package that a file belongs to; empty for a script."""
+        file = Path(path)
+        folders: list[str] = []
+        folder = file.parent
+        while (folder / "__init__.py").is_file():
+            folders.insert(0, folder.name)
+            folder = folder.parent
+        return ".".join(folders)
+
+
+def _import_root(path: str) -> str:
+    """Return the folder that the top package of a file lies in."""
+    folder = Path(path).parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return str(folder)
+
+
+def _module_file(start: Path, module: str) -> str | None:
+    base = start.joinpath(*module.split("."))
+    for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
+        if candidate.is_file():
+            return str(candidate)
+    return None
+
+
+class Bindings(ast.NodeVisitor):
+    """The names that a function binds itself, and those that it declares global or nonlocal."""
+
+    def __init__(self) -> None:
+        self.bound: set[str] = set()
+        self.foreign: set[str] = set()
+        self.inner = False
+
+    @classmethod
+    def of(cls, node: Any) -> Bindings:
+        """Return the bindings of a function or lambda."""
+        found = cls()
+        for part in node.body if isinstance(node.body, list) else [node.body]:
+            found.visit(part)
+        arguments: ast.arguments = node.args
+        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        found.bound.update(parameter.arg for parameter in named if parameter is not None)
+        found.bound -= found.foreign
+        return found
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
+
+    def _define(self, node: Any) -> None:
+        self.bound.add(node.name)
+        self.inner = True
+        for part in (*node.decorator_list, *getattr(node, "bases", ())):
+            self.visit(part)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _define
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self.inner = True
+
+    def _scope(self, node: Any) -> None:
+        self.inner = True
+        for part in ast.walk(node):  # a walrus in a comprehension binds outside of it
+            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
+                self.bound.add(part.target.id)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _scope
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.bound.update((alias.asname or alias.name.partition(".")[0]) for alias in node.names)
+
+    visit_ImportFrom = visit_Import
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
+        self.foreign.update(node.names)
+
+    visit_Nonlocal = visit_Global
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    visit_MatchStar = visit_MatchAs
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        if node.rest:
+            self.bound.add(node.rest)
+        self.generic_visit(node)

@@ -1,0 +1,139 @@
+"""The state of an abstract execution: what every cell holds, and the conditions under which it got here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from codemods.facts import Facts
+from codemods.formulas import Formula, both, either
+from codemods.values import Choice, Opaque, Reason, Value, same
+
+Cell: TypeAlias = tuple[int, str]
+"""A place that holds a value: a name of a scope, an attribute of an object, or the contents of a container."""
+
+MAX_ALTERNATIVES = 16
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that holds on the way here.
+
+    `branch` says that an execution may as well go another way and end well; a guard that raises, or an assertion, is
+    no branch.
+    """
+
+    formula: Formula
+    branch: bool
+
+
+class State:
+    """Cells and path of one execution; copied where executions part, merged where they meet again."""
+
+    __slots__ = ("_facts", "cells", "epoch", "path")
+
+    def __init__(self, cells: dict[Cell, Value], path: tuple[Condition, ...] = (), epoch: int = 0) -> None:
+        self.cells = cells
+        self.path = path
+        self.epoch = epoch  # counts the calls of unknown code, after which attributes may have changed
+        self._facts: Facts | None = None
+
+    @property
+    def facts(self) -> Facts:
+        if self._facts is None:
+            self._facts = Facts(condition.formula for condition in self.path)
+        return self._facts
+
+    def fork(self) -> State:
+        return State(dict(self.cells), self.path, self.epoch)
+
+    def assume(self, formula: Formula, *, branch: bool) -> State | None:
+        """Return a copy in which `formula` holds, or None if it cannot."""
+        outcome = self.facts.decide(formula)
+        if outcome is False:
+            return None
+        copy = self.fork()
+        if outcome is None:
+            copy.path += (Condition(formula, branch),)
+        return copy
+
+
+def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> State | None:
+    """Merge executions that parted at `base` and meet again.
+
+    Args:
+        base: the state where they parted; each exit's path continues its path.
+        exits: the states in which they arrive, None for one that does not.
+        elsewhere: whether some of those that do not arrive end well elsewhere (return, break, skip) and not by raising.
+    """
+    arrived = [state for state in exits if state is not None]
+    if not arrived:
+        return None
+    start = len(base.path)
+    if len(arrived) == 1:
+        (state,) = arrived
+        if len(state.path) > start:
+            first = Condition(state.path[start].formula, elsewhere)
+            state = State(state.cells, (*base.path, first, *state.path[start + 1 :]), state.epoch)
+        return state
+    guards = [guard(state, start) for state in arrived]
+    reached = either(*guards)
+    path = base.path if reached is True else (*base.path, Condition(reached, elsewhere))
+    return State(_merge_cells(guards, arrived), path, max(state.epoch for state in arrived))
+
+
+def guard(state: State, start: int) -> Formula:
+    """Return what a state's path adds to its first `start` conditions."""
+    return both(*(condition.formula for condition in state.path[start:]))
+
+
+def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> dict[Cell, Value]:
+    cells = dict(states[0].cells)
+    for state in states[1:]:
+        for cell, value in state.cells.items():
+            if cell not in cells or cells[cell] is not value:
+                cells[cell] = None  # decided below
+    for cell in cells:
+        held = [state.cells.get(cell, UNBOUND) for state in states]
+        first = held[0]
+        cells[cell] = first if all(value is first for value in held) else choose(zip(guards, held, strict=True))
+    return cells
+
+
+class _Unbound:
+    """What a name holds where it was not assigned."""
+
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+UNBOUND = _Unbound()
+
+
+def choose(alternatives: Iterable[tuple[Formula, Value]]) -> Value:
+    """Return the value that is one of these, each under its condition; equal ones become one."""
+    distinct: list[tuple[Formula, Value]] = []
+    for formula, value in _flatten(alternatives):
+        if formula is False:
+            continue
+        for position, (known, other) in enumerate(distinct):
+            if same(other, value):
+                distinct[position] = (either(known, formula), other)
+                break
+        else:
+            distinct.append((formula, value))
+    if len(distinct) == 1:
+        return distinct[0][1]
+    if len(distinct) > MAX_ALTERNATIVES:
+        reason = Reason(f"it has more than {MAX_ALTERNATIVES} possible values")
+        return Opaque(("many", tuple(distinct)), "one of many values", reason)
+    return Choice(tuple(distinct))
+
+
+def _flatten(alternatives: Iterable[tuple[Formula, Value]]) -> Iterable[tuple[Formula, Value]]:
+    for formula, value in alternatives:
+        if isinstance(value, Choice):
+            yield from ((both(formula, inner), each) for inner, each in value.alternatives)
+        else:
+            yield formula, value

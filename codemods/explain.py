@@ -1,0 +1,88 @@
+"""What a code means: the words of its rule, for a terminal."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codemods.codes import OWN_CODES, severity
+from shapecheck.contract import Contract
+from shapecheck.contracts import CONTRACTS
+from shapecheck.rule import Needs, Rule
+
+_WIDTH = 88
+
+
+class Explanation(NamedTuple):
+    """All that there is to say about a code; `demands` and `notes` are empty for codes without a rule."""
+
+    code: str
+    name: str
+    message: str
+    text: str
+    demands: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def explanations() -> list[Explanation]:
+    """Return the explanation of every code, in order; a code of several contracts has the words of the first."""
+    rules: dict[str, list[tuple[Contract, Rule]]] = {}
+    for contract in CONTRACTS.values():
+        for rule in contract.rules:
+            rules.setdefault(rule.code, []).append((contract, rule))
+    own = [Explanation(code, *each) for code, each in OWN_CODES.items()]
+    return sorted([*own, *(_of_rule(uses) for uses in rules.values())])
+
+
+def explain(code: str) -> str:
+    """Return the explanation of a code, or of the rule of that name.
+
+    Raises:
+        KeyError: there is none; the message gives the nearest.
+    """
+    known = explanations()
+    for each in known:
+        if code.upper() == each.code or code.lower() == each.name:
+            return "\n".join(_lines(each)) + "\n"
+    names = [name for each in known for name in (each.code, each.name)]
+    near = difflib.get_close_matches(code.upper(), names) + difflib.get_close_matches(code.lower(), names)
+    raise KeyError(f"no rule {code!r}; nearest: {', '.join(dict.fromkeys(near)) or 'none, see `shapecheck explain`'}")
+
+
+def explain_all() -> str:
+    """Return one line for each code."""
+    known = explanations()
+    width = max(len(each.name) for each in known)
+    return "".join(f"{each.code}  {each.name:<{width}}  {each.message}\n" for each in known)
+
+
+def _of_rule(uses: list[tuple[Contract, Rule]]) -> Explanation:
+    _, rule = uses[0]
+    demands = tuple(f"{contract.name}: {each.relation.text}" for contract, each in uses)
+    return Explanation(rule.code, rule.name, rule.message, rule.explanation, demands, tuple(_notes(rule)))
+
+
+def _notes(rule: Rule) -> Iterator[str]:
+    if severity(rule.code) == "hint":
+        yield f"A hint: off unless selected, with `--select {rule.code}`."
+    if rule.needs is Needs.CHIP:
+        yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
+    if rule.fix is not None:
+        yield f"Fix: `shapecheck fix` gives `{rule.fix.parameter}` the best of the {rule.fix.noun} that are legal."
+    yield f"Suppress: `# shapecheck: ignore[{rule.code}]` on the line of the call or of the argument."
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"{explanation.code} {explanation.name}"
+    yield from ("", *_wrapped(explanation.message), "")
+    if explanation.demands:
+        yield from ("What must hold:", *(f"    {demand}" for demand in explanation.demands), "")
+    yield from _wrapped(explanation.text)
+    for note in explanation.notes:
+        yield from ("", *_wrapped(note))
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,228 @@
+"""Find the files of a run: walk folders, leave out what is not the user's own, keep what names a kernel."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from codemods.config import Configuration, Settings, parents
+from codemods.words import Words
+
+_SUFFIXES = (".py", ".pyi")
+_LEFT_OUT = frozenset(
+    (
+        *(".bzr", ".git", ".git-rewrite", ".hg", ".svn"),
+        *(".direnv", ".eggs", ".nox", ".pyenv", ".tox", ".venv", "__pypackages__", "node_modules", "site-packages", "venv"),
+        *(".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".pytype", ".ruff_cache", "__pycache__"),
+        *("_build", "buck-out", "build", "dist"),
+    )
+)
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+class Stamp(NamedTuple):
+    """What tells a file that was changed, or replaced, since it was read."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+class Project(NamedTuple):
+    """What the files of one analysis share: the folder their imports start from, and the settings."""
+
+    root: str
+    settings: Settings
+
+
+class Candidate(NamedTuple):
+    """A file that names a kernel."""
+
+    path: str
+    data: bytes
+    stamp: Stamp
+    project: Project
+
+
+class Problem(NamedTuple):
+    """A file that cannot be read."""
+
+    path: str
+    line: int
+    message: str
+
+
+class Found(NamedTuple):
+    """The files of a run: so many were looked at, and these are to be parsed, or cannot be read."""
+
+    candidates: tuple[Candidate, ...]
+    problems: tuple[Problem, ...]
+    files: int
+
+
+class _File(NamedTuple):
+    path: str
+    project: Project
+    trees: tuple[str, ...]  # the git working trees it lies in, the innermost last; none: the user named it, so git has no say
+
+
+def discover(paths: Iterable[str], configuration: Configuration, words: Words, *, force_exclude: bool = False) -> Found:
+    """Return the files among `paths`, and in the folders among them, that hold one of the words.
+
+    A file that is named is taken whatever it is called; with `force_exclude` only if a walk would have found it.
+
+    Raises:
+        ConfigError: a pyproject.toml on the way holds something that is no setting.
+    """
+    files: list[_File] = []
+    problems: list[Problem] = []
+    for path in paths:
+        project = project_of(path, configuration)
+        if force_exclude and left_out(path, project):
+            continue
+        if os.path.isdir(path):
+            files += _walk(path, project, configuration, problems, tree=project.root if force_exclude else path)
+        else:
+            files.append(_File(path, project, (project.root,) if force_exclude else ()))
+    candidates, unreadable = _matching(files, words)
+    hidden = _ignored_by_git(files, {each.path for each in (*candidates, *unreadable)})
+    return Found(
+        tuple(each._replace(path=shown(each.path)) for each in _distinct(candidates) if each.path not in hidden),
+        tuple(each._replace(path=shown(each.path)) for each in (*problems, *unreadable) if each.path not in hidden),
+        len(files),
+    )
+
+
+def project_of(path: str, configuration: Configuration) -> Project:
+    """Return the project of a file or folder that the user named.
+
+    Its root is the nearest folder with a pyproject.toml, a setup.py or a repository; where there is none, the folder that
+    holds the outermost package.
+    """
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    for root in parents(folder):
+        if any(os.path.exists(os.path.join(root, marker)) for marker in _MARKERS):
+            break
+    else:
+        root = next(each for each in parents(folder) if not os.path.exists(os.path.join(each, "__init__.py")))
+    return Project(root, configuration.nearest(folder))
+
+
+def left_out(path: str, project: Project) -> bool:
+    """Say whether a walk of the project would leave out this path, or a folder above it."""
+    inside = [each for each in parents(path) if each.startswith(os.path.join(project.root, ""))]
+    return any(
+        _excluded(os.path.dirname(each), os.path.basename(each), project.settings)
+        or (os.path.isdir(each) and (os.path.basename(each) in _LEFT_OUT or os.path.exists(os.path.join(each, "pyvenv.cfg"))))
+        for each in inside
+    )
+
+
+def shown(path: str) -> str:
+    """Return a path as reports show it: relative to the working folder."""
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # another drive, on Windows
+        return path
+
+
+def _walk(top: str, project: Project, configuration: Configuration, problems: list[Problem], *, tree: str) -> Iterator[_File]:
+    """Yield the Python files below a folder, without following symbolic links to folders."""
+    pending = [(top, project, (tree,))]
+    while pending:
+        folder, project, trees = pending.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            problems.append(Problem(folder, 1, f"cannot be listed: {error.strerror}"))
+            continue
+        names = {entry.name for entry in entries}
+        if folder != top:
+            if "pyvenv.cfg" in names:
+                continue
+            if ".git" in names:
+                trees = (*trees, folder)
+            if "pyproject.toml" in names:
+                project = project._replace(settings=configuration.own(folder) or project.settings)
+        exclude = project.settings.exclude
+        for entry in entries:
+            if exclude and _excluded(folder, entry.name, project.settings):
+                continue
+            if entry.name.endswith(_SUFFIXES) and _is_file(entry):
+                yield _File(entry.path, project, trees)
+            elif entry.name not in _LEFT_OUT and entry.is_dir(follow_symlinks=False):
+                pending.append((entry.path, project, trees))
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    return os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file(follow_symlinks=False)
+
+
+def _excluded(folder: str, name: str, settings: Settings) -> bool:
+    path = os.path.join(os.path.abspath(folder), name) if settings.exclude else name
+    return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in settings.exclude)
+
+
+def _matching(files: Sequence[_File], words: Words) -> tuple[list[Candidate], list[Problem]]:
+    candidates: list[Candidate] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            data, stamp = read(file.path)
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or error
+            problems.append(Problem(file.path, 1, f"cannot be read: {reason}"))
+            continue
+        if words.occur_in(data):
+            candidates.append(Candidate(file.path, data, stamp, file.project))
+    return candidates, problems
+
+
+def read(path: str) -> tuple[bytes, Stamp]:
+    """Return the bytes of a regular file.
+
+    Raises:
+        OSError: it cannot be read, or is something else: opening a pipe would wait for a writer.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("not a regular file")
+        chunks: list[bytes] = []
+        while chunk := os.read(descriptor, status.st_size + 1):
+            chunks.append(chunk)
+        return b"".join(chunks), Stamp.of(status)
+    finally:
+        os.close(descriptor)
+
+
+def _ignored_by_git(files: Iterable[_File], wanted: set[str]) -> set[str]:
+    groups: dict[str, list[str]] = {}
+    for file in files:
+        if file.trees and file.path in wanted:
+            for tree in file.trees:
+                groups.setdefault(tree, [])
+            groups[file.trees[-1]].append(file.path)
+    if not groups:
+        return set()
+    from codemods.git import ignored  # imports subprocess: most runs have nothing to ask
+
+    return ignored(groups)
+
+
+def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Keep one path of each file, preferably one that is no symbolic link, in the order of the paths."""
+    first: dict[tuple[int, int], Candidate] = {}
+    for each in sorted(candidates, key=lambda each: (os.path.islink(each.path), each.path)):
+        first.setdefault(each.stamp[:2], each)
+    return sorted(first.values(), key=lambda each: each.path)

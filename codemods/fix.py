@@ -1,0 +1,205 @@
+"""Repair what can be repaired: apply fixes, check the result, and so on until nothing is left to apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from codemods.check import Analyse, Examination, Run, examine, parse, summarise
+from codemods.files import Candidate, Found
+from codemods.findings import Edit, FileError, Finding
+from codemods.rewrite import RewriteError, apply, inspect, moved, overlap
+from codemods.source import Source
+from codemods.write import WriteError
+from shapecheck.rule import Applicability, Verdict
+
+_ROUNDS = 10
+
+Write: TypeAlias = Callable[[Candidate, bytes], None]
+_Key: TypeAlias = tuple[str, str, str, int]  # path, code, callee, and where the call begins
+
+
+class Change(NamedTuple):
+    """A file that was repaired, before and after."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
+def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = False) -> tuple[Run, list[Change]]:
+    """Repair the files that were found: the run tells what is fixed and what remains.
+
+    Args:
+        found: the files.
+        analyse: finds what is to be repaired, and judges each repair.
+        write: puts the new contents of a file in place; a `WriteError` leaves the file as it was. None: nothing is written.
+        unsafe: apply fixes that may change what the program means or costs as well.
+    """
+    projects, errors = parse(found.candidates)
+    candidates = {candidate.path: candidate for candidate in found.candidates}
+    repairs = [_Repair(examine(project, sources, analyse), analyse, unsafe) for project, sources in projects.items()]
+    changes: list[Change] = []
+    for repair in repairs:
+        repair.run()
+        for path in sorted(repair.fixed):
+            change = Change(path, candidates[path].data, repair.current.sources[path].data)
+            try:
+                if write is not None:
+                    write(candidates[path], change.after)
+                changes.append(change)
+            except WriteError as error:
+                repair.restore(path, 1, str(error))
+    fixed = [finding for repair in repairs for findings in repair.fixed.values() for finding in findings]
+    errors += [error for repair in repairs for error in repair.errors]
+    run = summarise(found, [repair.current for repair in repairs], errors, fixed)
+    run.report.fixed = len(fixed) if write is not None else 0
+    return run, changes
+
+
+class _Repair:
+    """The files of one project on the way to their repair.
+
+    Attributes:
+        current: the files as they are now, and what there is to report of them.
+        fixed: the findings that are repaired, by path.
+        errors: repairs that had to be refused.
+    """
+
+    def __init__(self, original: Examination, analyse: Analyse, unsafe: bool) -> None:
+        self.current = original
+        self.fixed: dict[str, list[Finding]] = {}
+        self.errors: list[FileError] = []
+        self._original = original.sources
+        self._analyse = analyse
+        self._allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
+        self._refused: set[_Key] = set()
+        self._restored: set[str] = set()
+
+    def run(self) -> None:
+        """Apply fixes until there are none to apply: one can make room for another that it overlapped."""
+        for _ in range(_ROUNDS):
+            chosen = self._choose()
+            if not chosen:
+                return
+            self._apply(chosen)
+
+    def restore(self, path: str, line: int, reason: str) -> None:
+        """Give up on a file: it is as it was before the first fix."""
+        self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
+        self.fixed.pop(path, None)
+        self._restored.add(path)
+        self._examine({path: self._original[path]})
+
+    def _examine(self, changed: Mapping[str, Source]) -> None:
+        self.current = examine(self.current.project, {**self.current.sources, **changed}, self._analyse)
+
+    def _choose(self) -> dict[str, list[Finding]]:
+        """Return findings by path whose fixes do not get in each other's way; those of an outer call come first."""
+        chosen: dict[str, list[Finding]] = {}
+        for finding in sorted(self.current.findings, key=lambda each: (each.call.start, -each.call.end, each.span.start)):
+            others = chosen.get(finding.path, [])
+            if self._may_fix(finding) and _compatible(finding, others) and self._passes(finding):
+                chosen[finding.path] = [*others, finding]
+        return chosen
+
+    def _may_fix(self, finding: Finding) -> bool:
+        return (
+            finding.fix is not None
+            and finding.fix.edits != ()
+            and finding.fix.applicability in self._allowed
+            and not finding.path.endswith(".pyi")
+            and finding.path not in self._restored
+            and _key(finding) not in self._refused
+        )
+
+    def _passes(self, finding: Finding) -> bool:
+        try:
+            for edit in _edits([finding]):
+                inspect(self.current.sources[finding.path], edit)
+        except RewriteError as error:
+            self._refuse(finding, error)
+            return False
+        return True
+
+    def _refuse(self, finding: Finding, error: RewriteError) -> None:
+        self._refused.add(_key(finding))
+        self.errors.append(FileError(finding.path, finding.span.line, f"{finding.code} is not fixed: {error}"))
+
+    def _apply(self, chosen: Mapping[str, list[Finding]]) -> None:
+        """Make the edits, and restore those files in which the result is not what the fixes promise."""
+        changed: dict[str, Source] = {}
+        applied: dict[str, list[Finding]] = {}
+        for path, findings in chosen.items():
+            result, kept = self._edited(self.current.sources[path], findings)
+            if kept:
+                changed[path], applied[path] = result, kept
+        if not applied:
+            return
+        edits = {path: _edits(findings) for path, findings in applied.items()}
+        before = {_key(each, edits) for each in self.current.judged if each.verdict is Verdict.VIOLATED}
+        self._refused = {(*key[:3], moved(key[3], edits.get(key[0], ()))) for key in self._refused}
+        self._examine(changed)
+        for path, findings in applied.items():
+            self.fixed.setdefault(path, []).extend(findings)
+        broken = _broken_promises(self.current.judged, before, applied, edits)
+        broken |= {each.path: (each.line, "the result cannot be judged") for each in self.current.errors if each.path in applied}
+        for path, (line, reason) in broken.items():
+            self.restore(path, line, reason)
+
+    def _edited(self, source: Source, findings: list[Finding]) -> tuple[Source, list[Finding]]:
+        """Make the edits of as many of the findings as go together; the others are refused."""
+        try:
+            return apply(source, _edits(findings)), findings
+        except RewriteError:
+            pass
+        result, kept = source, list[Finding]()
+        for finding in findings:
+            try:
+                result = apply(source, _edits([*kept, finding]))
+                kept.append(finding)
+            except RewriteError as error:
+                self._refuse(finding, error)
+        return result, kept
+
+
+def _broken_promises(
+    judged: Iterable[Finding],
+    before: Collection[_Key],
+    applied: Mapping[str, list[Finding]],
+    edits: Mapping[str, list[Edit]],
+) -> dict[str, tuple[int, str]]:
+    """Return the files to restore, each with a line and the reason: a finding is still there, or a new one has come up.
+
+    Args:
+        judged: the findings after the edits.
+        before: the violations before them, with the places they have since moved to.
+        applied: what was to be repaired, by path.
+        edits: how, by path.
+    """
+    repaired = {_key(finding, edits) for findings in applied.values() for finding in findings}
+    broken: dict[str, tuple[int, str]] = {}
+    for finding in judged:
+        key = _key(finding)
+        if key in repaired:
+            broken[finding.path] = finding.span.line, f"{finding.code} would remain"
+        elif finding.verdict is Verdict.VIOLATED and key not in before:
+            # In a file that was not edited it is the doing of one that was.
+            for path in [finding.path] if finding.path in applied else applied:
+                broken[path] = finding.span.line, f"{finding.code} would come up at {finding.path}:{finding.span.line}"
+    return broken
+
+
+def _key(finding: Finding, edits: Mapping[str, Iterable[Edit]] | None = None) -> _Key:
+    """Return what tells a finding from others, also after edits."""
+    return finding.path, finding.code, finding.callee, moved(finding.call.start, (edits or {}).get(finding.path, ()))
+
+
+def _edits(findings: Iterable[Finding]) -> list[Edit]:
+    """Return the edits of the findings' fixes; one that several need, such as an import, is made once."""
+    return list(dict.fromkeys(edit for finding in findings if finding.fix for edit in finding.fix.edits))
+
+
+def _compatible(finding: Finding, others: Iterable[Finding]) -> bool:
+    made = _edits(others)
+    return not any(overlap(edit, other) for edit in _edits([finding]) if edit not in made for other in made)

@@ -1,0 +1,132 @@
+"""From the arguments that reach a kernel to the values of the names of its contract."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from codemods.callees import Callee
+from codemods.evaluate.machine import Arrival
+from codemods.formulas import Formula, equal
+from codemods.terms import Symbol, Term, of
+from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant
+from shapecheck.contract import ArrayArgument
+from shapecheck.observe import NARROWED
+from shapecheck.relation import UNKNOWN
+
+
+def bind(callee: Callee, arrival: Arrival) -> dict[str, Value]:
+    """Return the value of each parameter of the contract that the call gives; the rest has its default or is unknown."""
+    given: dict[str, Value] = dict(zip(callee.positional[: callee.by_position], arrival.positional, strict=False))
+    given |= {name: value for name, value in arrival.keywords.items() if name in callee.positional}
+    for parameter in callee.contract.parameters:
+        if parameter.name not in given and not arrival.spread and parameter.default is not UNKNOWN:
+            given[parameter.name] = parameter.default
+    return given
+
+
+def nodes(callee: Callee, arrival: Arrival) -> dict[str, ast.expr]:
+    """Return the expression of each argument that is written down, by the contract's name of its parameter."""
+    found: dict[str, ast.expr] = {}
+    for key, node in arrival.nodes.items():
+        if isinstance(key, str):
+            found[key] = node
+        elif key < callee.by_position:
+            found[callee.positional[key]] = node
+    return found
+
+
+def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
+    """Return the names that an array argument defines; those that cannot be told are left out."""
+    name = array.name
+    match value:
+        case Array(shape, dtype):
+            values = array.sizes(shape) | _dtype(f"{name}_dtype", dtype, value.library)
+            plain: dict[str, Value] = {f"{name}_scales_shape": None, f"{name}_scales_dtype": None}
+            return values | (plain if array.quantizable else {})
+        case Quantized(weight, scales) if array.quantizable:
+            values = array.sizes(weight.shape) | _dtype(f"{name}_dtype", weight.dtype, weight.library)
+            values |= _dtype(f"{name}_scales_dtype", scales.dtype, scales.library)
+            return values | {f"{name}_scales_shape": scales.shape}
+        case Opaque():
+            shape = value.attribute("shape")
+            return {
+                f"{name}_rank": value.attribute("ndim"),
+                f"{name}_dtype": value.attribute("dtype"),
+                **{f"{name}_{axis}": shape.item(index) for index, axis in enumerate(array.axes)},
+            }
+        case _:
+            return {}
+
+
+def _dtype(name: str, dtype: DType | None, library: str) -> dict[str, Value]:
+    """jit narrows 64-bit arrays of jax and numpy; what torch_xla makes of a 64-bit tensor is not known."""
+    if dtype is None or (library == "torch" and dtype.name.endswith("64")):
+        return {}
+    return {name: NARROWED.get(dtype.name, dtype.name)}
+
+
+def parameter_values(name: str, value: Value) -> dict[str, Value]:
+    """Return the names that a parameter defines: its value, and the name of its type where that is certain."""
+    if isinstance(value, Term) or (isinstance(value, Opaque) and value.at_least is not None):
+        return {name: value, f"{name}_type": "int"}
+    if is_constant(value):
+        return {name: value, f"{name}_type": type(value).__name__}
+    return {name: value}
+
+
+def shape_facts(array: ArrayArgument, value: Value, used: set[Symbol]) -> Iterator[Formula]:
+    """Yield what follows for an unknown array from its having the rank it must have: `x.shape[-1]` is `x.shape[2]`.
+
+    Only sizes among `used` matter: others would only be in the way of a counterexample.
+    """
+    if isinstance(value, Opaque):
+        shape = value.attribute("shape")
+        for index in range(len(array.axes)):
+            back = shape.item(index - len(array.axes)).symbol()
+            if back in used:
+                yield equal(of(shape.item(index).symbol()), of(back))
+
+
+def missing(name: str, argument: str, value: Value, node: ast.expr | None) -> Opaque:
+    """Stand in for a name whose value cannot be told, with the reason."""
+    text = ast.unparse(node) if node is not None else argument
+    if isinstance(value, Opaque):
+        reason = value.reason
+    elif value is UNKNOWN:
+        reason = Reason(f"the call does not show `{argument}`")
+    elif isinstance(value, Array | Quantized):
+        reason = Reason(f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank")
+    else:
+        reason = Reason(f"`{text}` is not known to be an array")
+    return Opaque(("missing", name), name, reason)
+
+
+def alternatives(value: Value) -> tuple[tuple[Formula, Value], ...]:
+    """Return the alternatives of a value, each with its condition."""
+    return value.alternatives if isinstance(value, Choice) else ((True, value),)
+
+
+def owner(callee: Callee, name: str) -> str:
+    """Return the parameter that a name of a relation belongs to; empty for the chip's."""
+    contract = callee.contract
+    for array in contract.arrays:
+        if name in dict(array.origins()):
+            return array.name
+    if name in contract.axes:
+        return owner(callee, contract.axes[name][0])
+    plain = name.removesuffix("_type")
+    return plain if any(parameter.name == plain for parameter in contract.parameters) else ""
+
+
+def values_of(callee: Callee, arguments: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the values of all names, for arguments without alternatives."""
+    contract = callee.contract
+    values: dict[str, Any] = {}
+    for array in contract.arrays:
+        values |= array_values(array, arguments.get(array.name, UNKNOWN))
+    for parameter in contract.parameters:
+        if parameter.name in arguments:
+            values |= parameter_values(parameter.name, arguments[parameter.name])
+    return values

@@ -1,0 +1,88 @@
+"""The format for programs; its keys are stable, and all of them are always there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from codemods.check import Run
+from codemods.codes import severity
+from codemods.findings import CallSite, Contexts, Finding, ProposedFix, Report
+from codemods.report.counts import Counts
+from codemods.report.wording import plain, sentence
+
+_VERSION = 1
+
+
+def render(run: Run) -> str:
+    """Return one JSON object."""
+    report = run.report
+    document = {
+        "version": _VERSION,
+        "findings": [_finding(finding) for finding in report.findings],
+        "call_sites": [_call_site(site) for site in report.call_sites],
+        "errors": [
+            {"code": error.code, "path": error.path, "line": error.line, "message": error.message} for error in report.errors
+        ],
+        "summary": _summary(report),
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "verdict": finding.verdict,
+        "severity": severity(finding.code),
+        "path": finding.path,
+        "line": finding.span.line,
+        "column": finding.span.column,
+        "end_line": finding.span.end_line,
+        "end_column": finding.span.end_column,
+        "call_line": finding.call.line,
+        "callee": finding.callee,
+        "message": sentence(finding),
+        "relation": finding.relation,
+        "values": {name: {"value": plain(value.value), "origin": value.origin} for name, value in finding.values.items()},
+        "counterexample": _plain_values(finding.counterexample),
+        "contexts": _contexts(finding.contexts),
+        "fix": _fix(finding.fix),
+    }
+
+
+def _plain_values(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if values is None else {name: plain(value) for name, value in values.items()}
+
+
+def _contexts(contexts: Contexts | None) -> dict[str, Any] | None:
+    if contexts is None:
+        return None
+    return {"violating": contexts.violating, "total": contexts.total, "example": _plain_values(contexts.example)}
+
+
+def _fix(fix: ProposedFix | None) -> dict[str, str] | None:
+    return None if fix is None else {"applicability": fix.applicability, "message": fix.message}
+
+
+def _call_site(site: CallSite) -> dict[str, Any]:
+    return {
+        "path": site.path,
+        "line": site.span.line,
+        "column": site.span.column,
+        "callee": site.callee,
+        "contract": site.contract,
+        "verdicts": dict(site.verdicts),
+    }
+
+
+def _summary(report: Report) -> dict[str, int]:
+    counts = Counts.of(report.call_sites)
+    return {
+        "files": report.files,
+        "parsed": report.parsed,
+        "call_sites": sum(counts),
+        **counts._asdict(),
+        "fixed": report.fixed,
+    }

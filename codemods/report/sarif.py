@@ -1,0 +1,90 @@
+"""SARIF 2.1.0, which code scanning services read: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+from urllib.parse import quote
+
+from codemods.check import Run
+from codemods.codes import severity
+from codemods.explain import Explanation, explanations
+from codemods.findings import FileError, Finding
+from codemods.report.wording import sentence
+from codemods.version import version
+from shapecheck.rule import Verdict
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def render(run: Run) -> str:
+    """Return one SARIF log with one run."""
+    report = run.report
+    rules = {each.code: each for each in explanations()}
+    used = sorted({finding.code for finding in report.findings})
+    log = {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "shapecheck", "version": version(), "rules": [_rule(rules[code]) for code in used]}},
+                "invocations": [
+                    {
+                        "executionSuccessful": not report.errors,
+                        "toolExecutionNotifications": [_notification(error) for error in report.errors],
+                    }
+                ],
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(finding, used.index(finding.code)) for finding in report.findings],
+            }
+        ],
+    }
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _rule(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "id": explanation.code,
+        "name": explanation.name,
+        "shortDescription": {"text": explanation.message},
+        "fullDescription": {"text": explanation.text, "markdown": explanation.text},
+        "defaultConfiguration": {"level": "note" if severity(explanation.code) == "hint" else "error"},
+    }
+
+
+def _result(finding: Finding, index: int) -> dict[str, Any]:
+    span = finding.span
+    region = {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": index,
+        "level": _level(finding),
+        "message": {"text": sentence(finding)},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(finding.path)}, "region": region}}],
+    }
+
+
+def _notification(error: FileError) -> dict[str, Any]:
+    location = {"artifactLocation": {"uri": _uri(error.path)}, "region": {"startLine": error.line}}
+    return {
+        "descriptor": {"id": error.code},
+        "level": "error",
+        "message": {"text": error.message},
+        "locations": [{"physicalLocation": location}],
+    }
+
+
+def _level(finding: Finding) -> str:
+    if severity(finding.code) == "hint":
+        return "note"
+    return "error" if finding.verdict is Verdict.VIOLATED else "warning"
+
+
+def _uri(path: str) -> str:
+    return quote(os.fsencode(path.replace(os.sep, "/")))

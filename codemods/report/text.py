@@ -1,0 +1,100 @@
+"""The formats for people: one line a finding, or its code and the values behind it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codemods.check import Run
+from codemods.codes import OWN_CODES
+from codemods.findings import FileError, Finding
+from codemods.report.counts import Counts, closing_line
+from codemods.report.frame import frame, printable
+from codemods.report.wording import assignments, sentence, shown
+from codemods.source import Source
+from shapecheck.rule import Applicability, Verdict
+
+
+class _Style(NamedTuple):
+    """Terminal escapes; all empty: no color."""
+
+    bold: str = ""
+    red: str = ""
+    blue: str = ""
+    reset: str = ""
+
+
+_COLORS = _Style(bold="\033[1m", red="\033[1;31m", blue="\033[34m", reset="\033[0m")
+
+
+def render(run: Run, *, color: bool, frames: bool) -> str:
+    """Return what was fixed, the findings, the errors and the counts; with `frames` the code of each finding."""
+    style = _COLORS if color else _Style()
+    report = run.report
+    verb = "fixed" if report.fixed else "would be fixed"
+    lines = [_fixed(finding, verb) for finding in run.fixed]
+    for finding in report.findings:
+        if frames:
+            lines += [_head(finding, finding.message, style), *_details(finding, run.sources[finding.path], style), ""]
+        else:
+            lines.append(_head(finding, sentence(finding), style))
+    lines += [_error(error, style) for error in report.errors]
+    lines += _fixable(report.findings)
+    counts = Counts.of(report.call_sites)
+    lines.append(closing_line(counts, files=report.files, errors=len(report.errors), fixed=report.fixed))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _head(finding: Finding, message: str, style: _Style) -> str:
+    where = f"{style.bold}{printable(finding.path)}{style.reset}:{finding.span.line}:{finding.span.column}"
+    mark = " [*]" if _applicability(finding) is Applicability.SAFE else ""
+    return f"{where}: {style.red}{finding.code}{style.reset} {finding.name}: {printable(message)}{mark}"
+
+
+def _details(finding: Finding, source: Source, style: _Style) -> Iterator[str]:
+    margin = " " * len(str(finding.span.line + 2))
+    for line in frame(source, finding.span):
+        yield f"{style.blue}{line.margin} |{style.reset}{f' {line.text}' if line.text else ''}"
+    for label, text in _notes(finding):
+        yield f"{margin} {style.blue}={style.reset} {style.bold}{label}{style.reset}: {printable(text)}"
+
+
+def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
+    if finding.relation:
+        yield ("cannot be told" if finding.verdict is Verdict.UNPROVEN else "does not hold"), finding.relation
+    for name, value in finding.values.items():
+        yield "where", f"{name} = {shown(value)}"
+    if finding.reason:
+        yield "because", finding.reason
+    if finding.counterexample:
+        yield "fails when", assignments(finding.counterexample)
+    if contexts := finding.contexts:
+        yield "fails in", f"{contexts.violating} of {contexts.total} executions, e.g. where {assignments(contexts.example)}"
+    if finding.advice:
+        yield "help", finding.advice
+    if finding.fix is not None:
+        yield "help" if not finding.fix.edits else f"{finding.fix.applicability} fix", finding.fix.message
+
+
+def _error(error: FileError, style: _Style) -> str:
+    where = f"{style.bold}{printable(error.path)}{style.reset}:{error.line}:1"
+    name = OWN_CODES[error.code].name
+    return f"{where}: {style.red}{error.code}{style.reset} {name}: {printable(error.message)}"
+
+
+def _fixed(finding: Finding, verb: str) -> str:
+    where = f"{printable(finding.path)}:{finding.span.line}:{finding.span.column}"
+    return f"{where}: {finding.code} {finding.name}: {verb}: {printable(finding.fix.message if finding.fix else '')}"
+
+
+def _fixable(findings: list[Finding]) -> Iterator[str]:
+    safe = sum(_applicability(finding) is Applicability.SAFE for finding in findings)
+    unsafe = sum(_applicability(finding) is Applicability.UNSAFE for finding in findings)
+    if safe:
+        yield f"[*] {safe} fixable with `shapecheck fix`" + (f" ({unsafe} more with `--unsafe-fixes`)" if unsafe else "")
+    elif unsafe:
+        yield f"{unsafe} fixable with `shapecheck fix --unsafe-fixes`"
+
+
+def _applicability(finding: Finding) -> Applicability | None:
+    return finding.fix.applicability if finding.fix and finding.fix.edits else None

@@ -1,0 +1,52 @@
+"""How every format words a finding and its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from codemods.findings import Finding, Value
+from shapecheck.relation import UNKNOWN
+from shapecheck.rule import Verdict
+
+
+def sentence(finding: Finding) -> str:
+    """Return a finding on one line: the demand, the values known, and what would be legal or why it cannot be told."""
+    known = {name: value.value for name, value in finding.values.items() if is_known(value)}
+    parts = [f"{finding.message}: {assignments(known)}" if known else finding.message]
+    if finding.verdict is Verdict.UNPROVEN:
+        parts.append(f"unproven: {finding.reason}" if finding.reason else "unproven")
+        parts += [f"fails when {assignments(finding.counterexample)}"] if finding.counterexample else []
+    elif finding.advice:
+        parts.append(finding.advice)
+    return "; ".join(parts)
+
+
+def is_known(value: Value) -> bool:
+    """Say whether a value is more than the expression it comes from."""
+    return value.value is not UNKNOWN and value.value != value.origin
+
+
+def assignments(values: Mapping[str, Any]) -> str:
+    """Return e.g. `num_kv_heads = 3, megacore_mode = 'kv_head'`."""
+    return ", ".join(f"{name} = {value!r}" for name, value in values.items())
+
+
+def shown(value: Value) -> str:
+    """Return a value with where it comes from, if that says more."""
+    if not is_known(value):
+        return value.origin or "unknown"
+    text = repr(value.value)
+    return text if value.origin in ("", text) else f"{text}  ({value.origin})"
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; what is unknown is null."""
+    if value is UNKNOWN:
+        return None
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return repr(value)

@@ -1,0 +1,137 @@
+"""Comments that keep findings back: `# shapecheck: ignore[SC102]`, `# shapecheck: skip-file`, `# noqa: SC102`."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from codemods.codes import OWN_CODES, UNUSED, known_codes
+from codemods.findings import CallSite, Finding
+from codemods.source import Source, Span
+from shapecheck.rule import Verdict
+
+_WORTH_READING = re.compile(rb"shapecheck:|noqa", re.IGNORECASE)
+_IGNORE = re.compile(r"#\s*shapecheck:\s*ignore(?:\[([^\]]*)\]|(?![\w\[-]))")
+_SKIP_FILE = re.compile(r"#\s*shapecheck:\s*skip-file(?![\w-])")
+_NOQA = re.compile(r"#\s*noqa(?:\s*:\s*([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)|(?!\s*:)(?![\w-]))", re.IGNORECASE)
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+_LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+@dataclass
+class _Comment:
+    """One suppression: of `codes`, or of every code, on the lines from `first` to `last`."""
+
+    codes: frozenset[str] | None
+    first: int
+    last: int
+    token: tokenize.TokenInfo
+    own: bool  # written for shapecheck, so that an unused one is worth a word
+    used: set[str] = field(default_factory=set[str])
+
+    def covers(self, finding: Finding) -> bool:
+        """Say whether the finding is the comment's: by a line of the argument, or by an end of the call."""
+        if self.codes is not None and finding.code not in self.codes:
+            return False
+        lines = {finding.call.line, finding.call.end_line}
+        if finding.span != finding.call:
+            lines.update(range(finding.span.line, finding.span.end_line + 1))
+        return any(self.first <= line <= self.last for line in lines)
+
+
+class Suppressions:
+    """The suppressing comments of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._comments = list(_comments(source)) if _WORTH_READING.search(source.text) else []
+
+    def keep(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that no comment covers."""
+        return [finding for finding in findings if not self._suppressed(finding)]
+
+    def unused(self, call_sites: Collection[CallSite]) -> Iterator[Finding]:
+        """Yield a finding for each comment that `keep` had no use for, of a code that was judged in this file."""
+        judged = {code for site in call_sites for code in site.verdicts}
+        for comment in self._comments:
+            idle = [
+                code for code in sorted((comment.codes or set()) - comment.used) if code in judged or code not in known_codes()
+            ]
+            if comment.own and (idle or not (comment.codes or comment.used)):
+                yield _unused(self._source, comment.token, idle)
+
+    def _suppressed(self, finding: Finding) -> bool:
+        covering = [comment for comment in self._comments if comment.covers(finding)]
+        for comment in covering:
+            comment.used.add(finding.code)
+        return bool(covering)
+
+
+def skips_file(source: Source) -> bool:
+    """Say whether a comment asks to leave the whole file alone."""
+    return b"skip-file" in source.text and any(
+        token.type == tokenize.COMMENT and _SKIP_FILE.search(token.string) for token in _tokens(source)
+    )
+
+
+def _comments(source: Source) -> Iterator[_Comment]:
+    """Yield the comments: one after code speaks of its line, one of ours on a line of its own of the code that follows.
+
+    That is the next logical line, or, between brackets, the next line that holds code.
+    """
+    waiting: list[tokenize.TokenInfo] = []
+    begun: list[tuple[tokenize.TokenInfo, int]] = []
+    depth = line = 0
+    for token in _tokens(source):
+        if token.type == tokenize.COMMENT and token.start[0] == line:
+            yield from _parse(token, line, line, alone=False)
+        elif token.type == tokenize.COMMENT:
+            waiting.append(token)
+        elif token.type == tokenize.NEWLINE:
+            for comment, first in begun:
+                yield from _parse(comment, first, token.start[0], alone=True)
+            begun.clear()
+        elif token.type not in _LAYOUT:
+            for comment in waiting:
+                if depth:
+                    yield from _parse(comment, token.start[0], token.start[0], alone=True)
+                else:
+                    begun.append((comment, token.start[0]))
+            waiting.clear()
+            line = token.end[0]
+            if token.type == tokenize.OP:
+                depth += (token.string in _OPEN) - (token.string in _CLOSE)
+    for comment in waiting:
+        yield from _parse(comment, 0, 0, alone=True)
+
+
+def _parse(token: tokenize.TokenInfo, first: int, last: int, *, alone: bool) -> Iterator[_Comment]:
+    if found := _IGNORE.search(token.string):
+        yield _Comment(_codes(found[1]), first, last, token, own=True)
+    if not alone and (found := _NOQA.search(token.string)):
+        yield _Comment(_codes(found[1]), first, last, token, own=False)
+
+
+def _codes(listed: str | None) -> frozenset[str] | None:
+    return None if listed is None else frozenset(listed.upper().replace(",", " ").split())
+
+
+def _tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
+    text = io.StringIO(source.text.decode(), newline=None)  # lines end where the parser says they do: at a lone CR as well
+    try:
+        yield from tokenize.generate_tokens(text.readline)
+    except (tokenize.TokenError, SyntaxError):  # the parser has its say about that
+        return
+
+
+def _unused(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) -> Finding:
+    (line, column), (_, end) = token.start, token.end
+    start = source.line_starts[line - 1]
+    code = source.line(line)
+    span = Span(start + len(code[:column].encode()), start + len(code[:end].encode()), line, column + 1, line, end + 1)
+    own = OWN_CODES[UNUSED]
+    message = f"nothing to suppress{' of ' if codes else ''}{', '.join(codes)}"
+    return Finding(UNUSED, own.name, Verdict.VIOLATED, source.path, span, span, "", message, "", {})

@@ -1,0 +1,191 @@
+"""The verdict of each rule at each call site, from the executions that reach it."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codemods import geometry
+from codemods.callees import CALLEES, Callee
+from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Machine
+from codemods.evaluate.program import Program, Scope
+from codemods.evaluate.state import State
+from codemods.facts import Facts
+from codemods.formulas import Formula, both, integers
+from codemods.search import counterexample
+from codemods.terms import Term, symbols
+from codemods.values import Opaque, Reason, Value, describe, is_constant
+from shapecheck.chip import Chip
+from shapecheck.relation import UNKNOWN
+from shapecheck.rule import Needs, Rule, Verdict
+
+MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one rule comes to in one execution.
+
+    Attributes:
+        verdict: the verdict.
+        values: the value of each name of the relation, in the alternative that decided, with its origin.
+        known: the values of all names of the call that are constants, in that alternative.
+        reason: why it is unproven.
+        counterexample: values of the unknowns under which it fails.
+    """
+
+    verdict: Verdict
+    values: Mapping[str, tuple[Value, str]] = field(default_factory=dict[str, tuple[Value, str]])
+    known: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    reason: Reason | None = None
+    counterexample: Mapping[str, Any] | None = None
+
+
+class Judge:
+    """Judges the rules of a kernel's contract in one execution that reaches it."""
+
+    def __init__(self, arrival: Arrival, chips: Sequence[Chip]) -> None:
+        self.arrival = arrival
+        self.callee: Callee = CALLEES[arrival.callee]
+        self.arguments = geometry.bind(self.callee, arrival)
+        self.nodes = geometry.nodes(self.callee, arrival)
+        self.chips = chips
+        self._conditional = any(condition.branch for condition in arrival.path)
+
+    def rules(self) -> Iterator[Rule]:
+        """Yield the rules that apply: those that need a chip only where one is declared."""
+        for rule in self.callee.contract.rules:
+            if rule.needs is not Needs.CHIP or self.chips:
+                yield rule
+
+    def judge(self, rule: Rule) -> Outcome:
+        """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
+        owners = dict.fromkeys(geometry.owner(self.callee, name) for name in rule.relation.names)
+        spread = [geometry.alternatives(self.arguments.get(owner, UNKNOWN)) for owner in owners]
+        combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
+        if len(combinations) > MAX_COMBINATIONS:
+            return Outcome(Verdict.UNPROVEN, reason=Reason("its arguments have too many possible values"))
+        outcomes: list[Outcome] = []
+        for combination in combinations:
+            condition = both(*(formula for formula, _ in combination))
+            arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
+            known = [each.formula for each in self.arrival.path] + [condition]
+            if condition is False or not _consistent(known):
+                continue
+            for chip in self.chips if rule.needs is Needs.CHIP else (None,):
+                outcomes.append(self._judge_one(rule, arguments, known, chip))
+        return self._join(outcomes)
+
+    def _join(self, outcomes: Sequence[Outcome]) -> Outcome:
+        """One violated alternative is a violation only if the source spells it out: if all are, and none is a branch."""
+        worst = [outcome for outcome in outcomes if outcome.verdict is not Verdict.PROVEN]
+        if not worst:
+            return outcomes[0] if outcomes else Outcome(Verdict.UNPROVEN, reason=Reason("no execution reaches it"))
+        violated = [outcome for outcome in worst if outcome.verdict is Verdict.VIOLATED]
+        if len(violated) == len(outcomes) and not self._conditional:
+            return violated[0]
+        if violated:
+            shown = {name: value for name, (value, _) in violated[0].values.items() if is_constant(value)}
+            why = Reason("it fails in an execution that depends on a condition that is not known", *self._place())
+            return Outcome(Verdict.UNPROVEN, violated[0].values, violated[0].known, why, shown)
+        return worst[0]
+
+    def _place(self) -> tuple[str, int]:
+        path, node = self.arrival.source
+        return path, node.lineno
+
+    def _judge_one(self, rule: Rule, arguments: Mapping[str, Value], known: Sequence[Formula], chip: Chip | None) -> Outcome:
+        held = geometry.values_of(self.callee, arguments)
+        if chip is not None:
+            held["cores_per_device"] = chip.cores_per_device
+        named = {name: self._value(name, held, arguments) for name in rule.relation.names}
+        values = {name: (value, self.origin(name)) for name, value in named.items()}
+        constants = {name: value for name, value in held.items() if _is_known(value)}
+        if all(_is_known(value) for value in named.values()):
+            verdict = rule.judge(named)
+            reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
+            return Outcome(verdict, values, constants, reason)
+        formula = _formula(rule, named)
+        if formula is None:
+            return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()))
+        used = set().union(*map(integers, (formula, *known)))
+        facts = [*known, *(fact for array in self.callee.contract.arrays
+                           for fact in geometry.shape_facts(array, arguments.get(array.name), used))]  # fmt: skip
+        outcome = Facts(facts).decide(formula)
+        if outcome is not None:
+            return Outcome(Verdict.of(outcome), values, constants)
+        return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()), counterexample(formula, facts))
+
+    def constants(self) -> dict[str, Any]:
+        """Return the names of the call whose value is certain in this execution."""
+        held = geometry.values_of(self.callee, self.arguments)
+        return {name: value for name, value in held.items() if _is_known(value)}
+
+    def _value(self, name: str, held: Mapping[str, Value], arguments: Mapping[str, Value]) -> Value:
+        qualified = self.callee.contract.axes.get(name, (name,))[0]
+        if qualified in held:
+            return held[qualified]
+        argument = geometry.owner(self.callee, name)
+        return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument))
+
+    def origin(self, name: str) -> str:
+        """Return the expression that a name's value comes from, in the words of the call where it has them."""
+        origin = self.callee.contract.origins[name]
+        argument = geometry.owner(self.callee, name)
+        node = self.nodes.get(argument)
+        if node is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            return ast.unparse(node) if node is not None and origin == argument else origin
+        return ast.unparse(node) + origin.removeprefix(argument) if origin.startswith(argument) else origin
+
+
+def _is_known(value: Value) -> bool:
+    return all(map(_is_known, value)) if isinstance(value, tuple) else is_constant(value)
+
+
+def _consistent(known: Sequence[Formula]) -> bool:
+    held: list[Formula] = []
+    for formula in known:
+        if Facts(held).decide(formula) is False:
+            return False
+        held.append(formula)
+    return True
+
+
+def _formula(rule: Rule, named: Mapping[str, Value]) -> Formula | None:
+    """Return the relation as a condition on what is unknown of its names; None where it cannot be stated."""
+    machine = Machine(Program((), Path()))
+    scope = Scope(machine.new_id(), "", rule.code, "module", None, 0)
+    machine.state = State({(scope.id, name): value for name, value in named.items()})
+    machine.program.scopes[scope.id] = scope
+    with machine.entered(Frame(scope)):
+        try:
+            return machine.truth(machine.evaluate(rule.relation.tree))
+        except (Dies, Exhausted):
+            return None
+
+
+def _reason(values: Any) -> Reason | None:
+    """Return why the first unknown among the values is unknown."""
+    for value in values:
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            if isinstance(part, Opaque):
+                return part.reason
+            for symbol in sorted(symbols(part), key=lambda each: each.text) if isinstance(part, Term) else ():
+                if isinstance(symbol.reason, Reason):
+                    return symbol.reason
+    return None
+
+
+def plain(value: Value) -> Any:
+    """Return a value for a report: a constant as it is, anything else in words."""
+    return value if _is_known(value) else describe(value)
+
+
+def shown(values: Mapping[str, tuple[Value, str]]) -> dict[str, tuple[Any, str]]:
+    """Return values with their origins for a report."""
+    return {name: (plain(value), origin) for name, (value, origin) in values.items()}

@@ -1,0 +1,27 @@
+"""The words that make a file worth parsing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+# `codemods.callees.WORDS`, which a test compares: loading the contracts takes longer than reading a thousand files.
+KERNELS = frozenset({b"paged_attention"})
+
+
+class Words:
+    """A set of names to look for in the bytes of a file, as whole words."""
+
+    def __init__(self, names: Iterable[bytes] = KERNELS) -> None:
+        self._names = sorted(names)
+        # Searching for a plain substring is many times faster than for a pattern: look for the fewest that cover all names.
+        self._parts = [name for name in self._names if not any(other in name for other in self._names if other != name)]
+
+    def occur_in(self, data: bytes) -> bool:
+        """Say whether one of the names stands in `data` by itself, not as a part of a longer name."""
+        return any(part in data for part in self._parts) and self._pattern.search(data) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[bytes]:
+        return re.compile(rb"\b(?:" + b"|".join(map(re.escape, self._names)) + rb")\b")

@@ -1,0 +1,72 @@
+"""Put the new contents of a file in place of the old, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from io import BufferedRandom
+
+from codemods.files import Stamp
+
+
+class WriteError(Exception):
+    """A file that is left as it was."""
+
+
+def write(path: str, data: bytes, stamp: Stamp) -> None:
+    """Replace the contents of a file, unless it is no longer the one that `stamp` was taken of.
+
+    A symbolic link stays one and its target is written; the mode and, where there are several, the hard links stay.
+
+    Raises:
+        WriteError: the file was changed meanwhile, or cannot be written.
+    """
+    path = os.path.realpath(path)
+    try:
+        status = os.stat(path)
+        if Stamp.of(status) != stamp:
+            raise WriteError("it was changed while it was being checked")
+        if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
+            raise WriteError("it is read-only")
+        if status.st_nlink > 1:  # a rename would part the file from its other names
+            _overwrite(path, data)
+            return
+        try:
+            _replace(path, data, status)
+        except PermissionError:  # no leave to create files in the folder, or to give them away to the owner
+            _overwrite(path, data)
+    except OSError as error:
+        raise WriteError(f"it cannot be written: {error.strerror or error}") from None
+
+
+def _replace(path: str, data: bytes, status: os.stat_result) -> None:
+    """Write beside the file and rename: whoever reads, or interrupts, has the old contents or the new."""
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".shapecheck-", suffix=".tmp")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(temporary, status.st_uid, status.st_gid)
+        os.chmod(temporary, stat.S_IMODE(status.st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _overwrite(path: str, data: bytes) -> None:
+    with open(path, "r+b") as file:
+        old = file.read()
+        try:
+            _fill(file, data)
+        except BaseException:
+            _fill(file, old)
+            raise
+
+
+def _fill(file: BufferedRandom, data: bytes) -> None:
+    file.seek(0)
+    file.write(data)
+    file.truncate()
+    file.flush()

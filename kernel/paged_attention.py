@@ -1,0 +1,99 @@
+"""The front door of JAX's paged-attention kernel."""
+
+from typing import Annotated, Any, Final, Literal, SupportsFloat, SupportsIndex, TypeAlias
+
+import jax
+import numpy as np
+from beartype.vale import IsAttr, IsInstance
+from jax.experimental.pallas.ops.tpu.paged_attention.paged_attention_kernel import DEFAULT_MASK_VALUE
+from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor
+from jaxtyping import Float, Int, Int8, Integer, Real
+
+from kernel.implementation import (
+    Attend,
+    Options,
+    attend_interpreted,
+    attend_per_platform,
+    attend_with_pallas,
+    attend_with_xla,
+)
+from shapecheck import contract
+from shapecheck.contracts import PAGED_ATTENTION
+
+# `Any`: whatever has a shape and a dtype, be it of jax, traced or not, or of numpy.
+PlainPages: TypeAlias = Real[Any, "num_kv_heads total_num_pages page_size head_dim"]
+QuantizedPages: TypeAlias = Annotated[
+    QuantizedTensor,
+    IsAttr["weight", IsInstance[Int8[Any, "num_kv_heads total_num_pages page_size head_dim"]]],
+    IsAttr[
+        "scales",
+        IsInstance[
+            Float[Any, "num_kv_heads total_num_pages page_size 1"],
+            Float[Any, "num_kv_heads total_num_pages page_size head_dim"],
+        ],
+    ],
+]
+
+_IMPLEMENTATIONS: Final[dict[str, Attend]] = {
+    "auto": attend_per_platform,
+    "pallas": attend_with_pallas,
+    "interpret": attend_interpreted,
+    "xla": attend_with_xla,
+}
+
+
+@contract(PAGED_ATTENTION)
+def paged_attention(
+    q: Float[Any, "batch_size num_q_heads head_dim"],
+    k_pages: PlainPages | QuantizedPages,
+    v_pages: PlainPages | QuantizedPages,
+    lengths: Int[Any, "batch_size"],
+    page_indices: Integer[Any, "batch_size pages_per_sequence"],
+    *,
+    mask_value: SupportsFloat = DEFAULT_MASK_VALUE,
+    attn_logits_soft_cap: SupportsFloat | None = None,
+    pages_per_compute_block: SupportsIndex,
+    megacore_mode: Literal["kv_head", "batch"] | None = None,
+    inline_seq_dim: bool | np.bool_ = True,
+    implementation: Literal["auto", "pallas", "interpret", "xla"] = "auto",
+) -> Float[jax.Array, "batch_size num_q_heads head_dim"]:
+    """Attend with one query token of each sequence to that sequence's pages of a KV cache.
+
+    The same call as JAX's `jax.experimental.pallas.ops.tpu.paged_attention.paged_attention`, with its contract enforced,
+    and able to run without a TPU. Logits are not scaled: scale `q` by `head_dim**-0.5` before.
+
+    All implementations agree for rows of at least one token. XLA's alone is exact on float32 pages (the kernel rounds them
+    to bfloat16), gives zeros for rows of length 0 also without `inline_seq_dim`, and reads nothing past a row's length.
+    Under `grad` the derivative is XLA's, and under `vmap` the kernel runs in a loop. In a `shard_map` for TPUs the kernel
+    wants `check_vma=False`.
+
+    Args:
+        q: queries, any floating dtype.
+        k_pages: keys; of any real dtype, or a `QuantizedTensor` of int8 weight and floating scales.
+        v_pages: values, like `k_pages`; where both are plain, their dtypes may differ.
+        lengths: tokens of each sequence, i32; 0 for a row that is padding.
+        page_indices: the ids of each sequence's pages, in order, i32 or u32. Every entry must be a valid id, also past the
+            sequence's length.
+        mask_value: what is added to the logits of a block that are past the sequence's length.
+        attn_logits_soft_cap: logits become `cap * tanh(logits / cap)`; None for no cap.
+        pages_per_compute_block: pages taken in at a time; must divide `pages_per_sequence` (see `pad_page_indices`).
+        megacore_mode: what to split over the two cores of one device, where it has two (v4 and v5p).
+        inline_seq_dim: whether the kernel loops over blocks inside one grid step.
+        implementation: `"auto"`: JAX's kernel where the program is lowered for a TPU, XLA elsewhere. `"pallas"`: JAX's
+            kernel. `"interpret"`: JAX's kernel in Pallas' TPU interpreter, on any platform. `"xla"`: XLA.
+
+    Returns:
+        The attention output, in q's dtype.
+
+    Raises:
+        ContractError: the call breaks a rule of the contract, or an argument is refused by its annotation. It is a
+            `jaxtyping.TypeCheckError` and a `ValueError`. Under `jit`, raised when the function is traced.
+    """
+    options = Options(
+        mask_value=float(mask_value),
+        attn_logits_soft_cap=None if attn_logits_soft_cap is None else float(attn_logits_soft_cap),
+        pages_per_compute_block=int(pages_per_compute_block),
+        megacore_mode=megacore_mode,
+        inline_seq_dim=bool(inline_seq_dim),
+    )
+    return _IMPLEMENTATIONS[implementation](options, q, k_pages, v_pages, lengths, page_indices)

@@ -1,0 +1,92 @@
+"""The contract that a decorated function states: relations of its own, a ready contract, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.relation import UNKNOWN, Relation
+from shapecheck.rule import Rule
+
+_Arrays: TypeAlias = Mapping[str, ArrayArgument]
+_Parameters: TypeAlias = Mapping[str, Parameter]
+
+OWN_CODE = "SC001"
+"""The code of every relation that a user states; its text is its name."""
+
+
+def stated_contract(
+    name: str,
+    arrays: tuple[ArrayArgument, ...],
+    parameters: tuple[Parameter, ...],
+    demands: Sequence[str | Contract],
+) -> Contract:
+    """Return the contract of a function with these arguments.
+
+    Args:
+        name: the function's name; a ready contract keeps its own.
+        arrays: its array arguments, as annotated.
+        parameters: its other arguments.
+        demands: relations, and at most one ready contract, to which the relations are added.
+
+    Raises:
+        RelationError: a relation cannot be read, or uses a name that no argument defines.
+        TypeError: the signature disagrees with the ready contract, or there are two.
+    """
+    ready = [demand for demand in demands if isinstance(demand, Contract)]
+    relations = [Relation(demand) for demand in demands if isinstance(demand, str)]
+    if len(ready) > 1:
+        raise TypeError(f"{name}: one contract at most, not {len(ready)}")
+    if ready:
+        contract = _agreed(ready[0], arrays, parameters)
+    else:
+        contract = Contract(name, arrays, parameters, rules=())
+    return replace(contract, rules=(*contract.rules, *(_own_rule(relation, contract) for relation in relations)))
+
+
+def _own_rule(relation: Relation, contract: Contract) -> Rule:
+    """Point at a parameter where the relation has one, for that is what a caller can change; else at its last array."""
+    origins = [contract.origins[name] for name in relation.names if name in contract.origins]
+    arguments = [origin.split(".")[0].removeprefix("type(").rstrip(")") for origin in origins]
+    chosen = {parameter.name for parameter in contract.parameters}
+    argument = next((name for name in arguments if name in chosen), arguments[-1] if arguments else "")
+    return Rule(OWN_CODE, relation.text, relation, message=relation.text, explanation="", argument=argument)
+
+
+def _agreed(contract: Contract, arrays: tuple[ArrayArgument, ...], parameters: tuple[Parameter, ...]) -> Contract:
+    """Return the contract with the signature's further arguments, for relations to speak of."""
+    annotated = {array.name: array for array in arrays}
+    others = {parameter.name: parameter for parameter in parameters}
+    for complaint in (*_array_complaints(contract, annotated, others), *_parameter_complaints(contract, annotated, others)):
+        raise TypeError(f"the signature disagrees with the contract of {contract.name}: {complaint}")
+    known = {each.name for each in (*contract.arrays, *contract.parameters)}
+    return replace(
+        contract,
+        arrays=(*contract.arrays, *(array for array in arrays if array.name not in known)),
+        parameters=(*contract.parameters, *(parameter for parameter in parameters if parameter.name not in known)),
+    )
+
+
+def _array_complaints(contract: Contract, annotated: _Arrays, others: _Parameters) -> Iterator[str]:
+    for array in contract.arrays:
+        if array.name in annotated:
+            if annotated[array.name].axes != array.axes:
+                yield f"{array.name!r} has the axes {' '.join(annotated[array.name].axes)!r}, not {' '.join(array.axes)!r}"
+        elif array.name not in others:
+            yield f"it has no argument {array.name!r}"
+    order = [array.name for array in contract.arrays if array.name in annotated]
+    if order != [name for name in annotated if name in order]:
+        yield f"its arrays stand in another order than {', '.join(order)}"
+
+
+def _parameter_complaints(contract: Contract, annotated: _Arrays, others: _Parameters) -> Iterator[str]:
+    for parameter in contract.parameters:
+        if parameter.name in annotated:
+            yield f"{parameter.name!r} is annotated as an array"
+        elif parameter.name not in others:
+            yield f"it has no argument {parameter.name!r}"
+        elif parameter.default not in (UNKNOWN, default := others[parameter.name].default):
+            stated = "no default" if default is UNKNOWN else f"the default {default!r}"
+            yield f"{parameter.name!r} has {stated} instead of {parameter.default!r}"

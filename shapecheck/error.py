@@ -1,0 +1,91 @@
+"""The error of a call that breaks its contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jaxtyping import TypeCheckError
+
+from shapecheck.contract import Contract
+from shapecheck.observe import sharding_note
+from shapecheck.relation import UNKNOWN, Values
+from shapecheck.rule import Rule, Verdict, no_advice
+
+_LONGEST_RELATION = 100  # characters; a longer one is told in words
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One rule that a call breaks.
+
+    Attributes:
+        rule: the rule; of a violation that was pickled, without its functions (`fix` and `advice`).
+        values: what the relation's names stand for, those that make it fail.
+        advice: what would be legal instead; empty where nothing can be said.
+    """
+
+    rule: Rule
+    values: Mapping[str, Any]
+    advice: str
+
+    def __reduce__(self) -> tuple[type[Violation], tuple[Rule, Mapping[str, Any], str]]:
+        return Violation, (replace(self.rule, fix=None, advice=no_advice), self.values, self.advice)
+
+
+class ContractError(TypeCheckError, ValueError):
+    """A call that its contract forbids, raised before the callee runs.
+
+    A `jaxtyping.TypeCheckError`, for that is what it is, and a `ValueError`, which is what JAX's kernels raise.
+
+    Attributes:
+        callee: the name of the function that was called.
+        violations: every rule that the call breaks; empty where an argument is refused by its annotation.
+    """
+
+    def __init__(self, message: str, callee: str, violations: tuple[Violation, ...] = ()) -> None:
+        super().__init__(message)
+        self.callee = callee
+        self.violations = violations
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.callee, self.violations), vars(self)
+
+
+def violations_of(contract: Contract, values: Values) -> tuple[Violation, ...]:
+    """Return every rule of `contract` that is violated, with the values at fault."""
+    return tuple(
+        Violation(rule, _at_fault(rule, values), contract.advice(rule, values))
+        for rule in contract.applicable(values)
+        if rule.judge(values) is Verdict.VIOLATED
+    )
+
+
+def _at_fault(rule: Rule, values: Values) -> dict[str, Any]:
+    return {name: values[name] for name in rule.relation.at_fault(values) if values.get(name, UNKNOWN) is not UNKNOWN}
+
+
+def contract_error(contract: Contract, violations: tuple[Violation, ...]) -> ContractError:
+    """Return the error that tells each violation, its values and where they come from, and what would be legal."""
+    count = "1 relation does" if len(violations) == 1 else f"{len(violations)} relations do"
+    lines = [f"{contract.name}: {count} not hold", *(f"  {note}" for note in sharding_note())]
+    for violation in violations:
+        lines.append(f"  {_headline(violation)}")
+        lines += (f"        {_assignment(name, value, contract)}" for name, value in violation.values.items())
+        if violation.advice:
+            lines.append(f"        {violation.advice}")
+    return ContractError("\n".join(lines), contract.name, violations)
+
+
+def _headline(violation: Violation) -> str:
+    rule = violation.rule
+    if rule.name == rule.relation.text:
+        return f"{rule.code} {rule.name}"
+    broken = " and ".join(part.text for part in rule.relation.broken(violation.values))
+    return f"{rule.code} {rule.name}: {broken if len(broken) <= _LONGEST_RELATION else rule.message}"
+
+
+def _assignment(name: str, value: Any, contract: Contract) -> str:
+    origin = contract.origins[name]
+    return f"{name} = {value!r}" + (f"   ({origin})" if origin != name else "")

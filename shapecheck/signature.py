@@ -1,0 +1,184 @@
+"""What a function's signature says of its arguments: annotations resolved, arrays and their axes found."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from jaxtyping import AbstractArray, AbstractDtype
+
+from shapecheck.axes import VARIADIC, axes_of
+from shapecheck.contract import ArrayArgument, Parameter
+from shapecheck.relation import UNKNOWN
+
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A signature, read.
+
+    Attributes:
+        signature: with its annotations resolved: no strings are left; what cannot be resolved is `Any`.
+        arrays: the parameters whose annotation holds a jaxtyping array, in order.
+        parameters: the others, but `*args` and `**kwargs`.
+        unresolved: the annotations that are `Any` for they name what is not there when the function is decorated.
+    """
+
+    signature: inspect.Signature
+    arrays: tuple[ArrayArgument, ...]
+    parameters: tuple[Parameter, ...]
+    unresolved: tuple[str, ...]
+
+
+def read_signature(function: Callable[..., Any]) -> Reading:
+    """Read the signature of a function, or of what wraps one: a jit object, a `functools.partial`.
+
+    Raises:
+        TypeError: an annotation with a shape cannot be resolved, so nothing would ever check it.
+        RelationError: a shape holds a comparison, which jaxtyping does not check.
+    """
+    signature = _signature_of(function)
+    namespace = _namespace_of(function)
+    hints, unresolved = _resolved_hints(signature, namespace)
+    for annotation in unresolved:
+        if _states_a_shape(annotation, namespace):
+            raise TypeError(f"{name_of(function)}: the annotation {annotation} cannot be resolved, so nothing would check it")
+    for array in (array for hint in hints.values() for array in _arrays_within(hint)):
+        axes_of(array.dim_str)  # of containers and of the result as well: a comparison is misread wherever it stands
+    parameters = [parameter.replace(annotation=hints[name]) for name, parameter in signature.parameters.items()]
+    named = [parameter for parameter in parameters if parameter.kind not in _VARIABLE]
+    return Reading(
+        signature.replace(parameters=parameters, return_annotation=hints["return"]),
+        tuple(_array_argument(parameter) for parameter in named if arrays_of(parameter.annotation)),
+        tuple(_parameter(parameter) for parameter in named if not arrays_of(parameter.annotation)),
+        unresolved,
+    )
+
+
+def named_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what has the name and the docstring: the function, or the one inside a `functools.partial`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function; of an object that can be called, that of its type."""
+    function = named_function(function)
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def arrays_of(hint: Any) -> list[type[AbstractArray]]:
+    """Return the jaxtyping arrays that an argument so annotated may be."""
+    return [member for member in _alternatives(hint) if isinstance(member, type) and issubclass(member, AbstractArray)]
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def _namespace_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the globals of the function that wrote the annotations, whatever wraps it."""
+    function = inspect.unwrap(named_function(inspect.unwrap(function)))
+    if not hasattr(function, "__globals__"):
+        function = type(function).__call__
+    return getattr(function, "__globals__", {})
+
+
+def _resolved_hints(signature: inspect.Signature, namespace: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the hints by parameter, the result's as `return`; and the source of those that cannot be resolved."""
+    written = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    written["return"] = signature.return_annotation
+    hints: dict[str, Any] = dict.fromkeys(written, Any)
+    unresolved: list[str] = []
+    for name, hint in written.items():
+        try:
+            hints[name] = _evaluated(hint, namespace)
+        except (NameError, AttributeError):
+            unresolved.append(hint.__forward_arg__ if isinstance(hint, typing.ForwardRef) else str(hint))
+    return hints, tuple(unresolved)
+
+
+def _evaluated(hint: Any, namespace: dict[str, Any]) -> Any:
+    """Evaluate the strings in a hint."""
+
+    def probe() -> None: ...
+
+    probe.__annotations__ = {"hint": hint}
+    return typing.get_type_hints(probe, namespace, include_extras=True)["hint"]
+
+
+def _states_a_shape(annotation: str, namespace: dict[str, Any]) -> bool:
+    """Say whether an annotation that cannot be evaluated is one of jaxtyping: `Float[Array, "batch heads"]`.
+
+    Its `Float` may be what is missing, and so may `batch`, for linters remove the quotes of `Float[Array, "batch"]`.
+    """
+    for node in ast.walk(ast.parse(annotation, mode="eval")):
+        match node:
+            case ast.Subscript(_, ast.Tuple([ast.Name() | ast.Attribute() | ast.BinOp(), ast.Constant(str())])):
+                return True
+            case ast.Subscript(kind, ast.Tuple()) if _is_array_kind(ast.unparse(kind), namespace):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _is_array_kind(expression: str, namespace: dict[str, Any]) -> bool:
+    try:
+        kind = eval(expression, namespace)
+    except (NameError, AttributeError):
+        return False
+    return isinstance(kind, type) and issubclass(kind, AbstractDtype)
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:
+    """Yield what a union, an alias or `Annotated` stands for."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(hint):
+            yield from _alternatives(member)
+    elif origin is Annotated:
+        yield from _alternatives(hint.__origin__)
+    elif sys.version_info >= (3, 12) and isinstance(hint, typing.TypeAliasType):
+        yield from _alternatives(hint.__value__)
+    else:
+        yield hint
+
+
+def _arrays_within(hint: Any, outer: tuple[Any, ...] = ()) -> Iterator[type[AbstractArray]]:
+    """Yield the jaxtyping arrays anywhere inside a hint; an alias may stand inside itself."""
+    if any(hint is each for each in outer):
+        return
+    yield from arrays_of(hint)
+    for member in _alternatives(hint):
+        for inner in (*typing.get_args(member), getattr(member, "leaftype", None)):  # of containers; of a PyTree
+            yield from _arrays_within(inner, (*outer, hint))
+
+
+def _array_argument(parameter: inspect.Parameter) -> ArrayArgument:
+    shapes = {axes_of(array.dim_str) for array in arrays_of(parameter.annotation)}
+    axes = shapes.pop() if len(shapes) == 1 else (VARIADIC,)  # of alternatives that disagree, no axis can be named
+    quantizable = any(map(_is_quantized_type, _alternatives(parameter.annotation)))
+    return ArrayArgument(parameter.name, axes, quantizable)
+
+
+def _is_quantized_type(hint: Any) -> bool:
+    fields: Any = getattr(hint, "_fields", None) or getattr(hint, "__dataclass_fields__", ())
+    return {"weight", "scales"} <= set(fields)
+
+
+def _parameter(parameter: inspect.Parameter) -> Parameter:
+    return Parameter(parameter.name, UNKNOWN if parameter.default is inspect.Parameter.empty else parameter.default)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codemods.config import ConfigError, Configuration, Settings, exclusion
+
+
+def configured(folder: Path, text: str) -> Settings:
+    (folder / "pyproject.toml").write_text(text)
+    return Configuration().nearest(str(folder))
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    text = """
+    [tool.shapecheck]
+    select = ["SC1", "SC201"]
+    ignore = ["SC102"]
+    chips = ["v5p", "TPU v5 lite"]
+    exclude = ["third_party", "src/gen/"]
+    unproven = true
+    strict = false
+    """
+    assert configured(tmp_path, text) == Settings(
+        select=("SC1", "SC201"),
+        ignore=("SC102",),
+        chips=("v5p", "v5e"),
+        exclude=("third_party", f"{tmp_path}/src/gen"),
+        unproven=True,
+        strict=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.shapecheck]\nselct = ['SC1']", r"has no key 'selct'; it has: select, ignore, chips, exclude, unproven, strict"),
+        ("[tool.shapecheck]\nselect = 'SC1'", "select must be an array of strings, not 'SC1'"),
+        ("[tool.shapecheck]\nignore = [1]", r"ignore must be an array of strings, not \[1\]"),
+        ("[tool.shapecheck]\nselect = ['XX1']", "select: 'XX1' is no code, nor the beginning of one; known: SC001, "),
+        ("[tool.shapecheck]\nchips = ['v99']", "chips: unknown chip 'v99'; known: v4"),
+        ("[tool.shapecheck]\nstrict = 1", "strict must be true or false, not 1"),
+        ("[tool]\nshapecheck = 3", "tool.shapecheck must be a table"),
+        ("[tool.shapecheck\n", "line 1"),
+    ],
+)
+def test_what_is_no_setting_is_refused_with_the_file_and_the_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        configured(tmp_path, text)
+    assert str(tmp_path / "pyproject.toml") in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "this is not TOML [", "[project]\ndependencies = ['shapecheck']"])
+def test_a_file_without_the_table_says_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nstrict = true\n")
+    assert configured(tmp_path / "inner", text) == Settings(strict=True)
+
+
+def test_an_empty_table_is_a_table(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nstrict = true\n")
+    assert configured(tmp_path / "inner", "[tool.shapecheck]\n") == Settings()
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "code", "reported"),
+    [
+        ((), (), "SC102", True),
+        ((), (), "SC501", False),
+        ((), (), "SC902", False),
+        (("SC",), (), "SC501", True),
+        (("SC5",), (), "SC501", True),
+        (("SC5",), (), "SC102", False),
+        (("SC902",), (), "SC902", True),
+        ((), ("SC1",), "SC102", False),
+        (("SC1",), ("SC102",), "SC102", False),
+        (("SC102",), ("SC1",), "SC102", True),
+        (("SC1",), ("SC1",), "SC102", False),
+    ],
+)
+def test_the_longer_prefix_decides(select: tuple[str, ...], ignore: tuple[str, ...], code: str, reported: bool) -> None:
+    assert Settings(select=select, ignore=ignore).reports(code) is reported
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("gen", "gen"), ("gen/", "gen"), ("*.py", "*.py"), ("a/b", "/base/a/b"), ("./a/b", "/base/a/b"), ("/abs/*.py", "/abs/*.py")],
+)
+def test_a_pattern_with_a_slash_belongs_to_its_folder(pattern: str, expected: str) -> None:
+    assert exclusion(pattern, "/base") == expected
+
+
+def test_a_folder_with_brackets_is_no_pattern() -> None:
+    assert exclusion("a/b", "/x[1]") == "/x[[]1]/a/b"

@@ -1,0 +1,437 @@
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jaxtyping
+import numpy as np
+import pytest
+from beartype import beartype
+from jax import export
+from jax.sharding import AxisType, PartitionSpec
+from jaxtyping import Array, Float, Int, TypeCheckError, config, jaxtyped
+
+from shapecheck import ContractError, RelationError, contract
+from shapecheck.contracts import PAGED_ATTENTION
+
+
+@contract("heads % kv_heads == 0", "kv_heads >= block")
+def attend(
+    q: Float[Array, "batch heads dim"], k: Float[Array, "kv_heads dim"] | None = None, *, block: int = 1
+) -> Float[Array, "batch heads dim"]:
+    """Attend."""
+    return q * block
+
+
+def query(heads: int) -> jax.Array:
+    return jnp.ones((2, heads, 8))
+
+
+KEYS = jnp.ones((4, 8))
+
+
+def test_a_legal_call_returns_what_the_function_does() -> None:
+    np.testing.assert_array_equal(attend(query(8), KEYS, block=3), 3 * query(8))
+
+
+def test_every_relation_that_fails_is_reported_at_once() -> None:
+    with pytest.raises(ContractError) as caught:
+        attend(query(6), KEYS, block=5)
+    assert [violation.rule.name for violation in caught.value.violations] == ["heads % kv_heads == 0", "kv_heads >= block"]
+
+
+def test_defaults_take_part() -> None:
+    with pytest.raises(ContractError, match="kv_heads >= block"):
+        attend(query(6), jnp.ones((0, 8)))
+
+
+def test_a_relation_over_an_array_that_is_none_holds() -> None:
+    attend(query(6), None)
+
+
+def judged(q: Array) -> Array:
+    return attend(q, KEYS)
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        jax.jit(judged),
+        lambda q: jax.vmap(judged)(q[None]),
+        functools.partial(jax.eval_shape, judged),
+        jax.grad(lambda q: judged(q).sum()),
+        lambda q: jax.lax.scan(lambda carry, each: (carry, judged(each)), 0, q[None]),
+    ],
+    ids=["jit", "vmap", "eval_shape", "grad", "scan"],
+)
+def test_traced_arrays_are_judged(apply: Callable[[Array], Any]) -> None:
+    apply(query(8))
+    with pytest.raises(ContractError, match="heads = 6"):
+        apply(query(6))
+
+
+def sharded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    mesh = jax.make_mesh((1,), ("tp",), axis_types=(AxisType.Auto,))
+    specs = PartitionSpec(None, "tp")
+    return jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=specs, **options)
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_inside_shard_map_the_error_says_that_sizes_are_of_one_shard(check_vma: bool) -> None:
+    with pytest.raises(ContractError, match="inside shard_map over 'tp': the sizes are those of one shard"):
+        sharded(lambda q: attend(q, KEYS), check_vma=check_vma)(query(6))
+
+
+def test_inside_shard_map_a_refused_argument_says_so_too() -> None:
+    with pytest.raises(ContractError, match="inside shard_map over 'tp'"):
+        sharded(lambda q: attend(q[0]))(query(8))
+
+
+def test_symbolic_sizes_are_accepted() -> None:
+    (heads,) = export.symbolic_shape("h")
+    exported = export.export(jax.jit(lambda q: attend(q, KEYS)))(jax.ShapeDtypeStruct((2, heads, 8), jnp.float32))
+    assert exported.out_avals[0].shape == (2, heads, 8)
+
+
+@contract("heads % 2 == 0")
+def anything(q: Float[Any, "batch heads"]) -> None: ...
+
+
+@pytest.mark.parametrize("make", [jnp.zeros, np.zeros, jax.ShapeDtypeStruct])
+def test_arrays_of_any_kind_are_judged_where_the_annotation_takes_them(make: Callable[..., Any]) -> None:
+    anything(make((3, 4), jnp.float32))
+    with pytest.raises(ContractError, match="heads = 3"):
+        anything(make((4, 3), jnp.float32))
+
+
+class Quantized(NamedTuple):
+    weight: Array
+    scales: Array
+
+
+@contract("pages_scales_dtype is None or pages_scales_shape == (pages_heads, 1)")
+def quantized(pages: Float[Array, "heads dim"] | Quantized) -> None: ...
+
+
+def test_a_quantized_array_is_judged_by_its_weight_and_scales() -> None:
+    weight = jnp.zeros((4, 8), jnp.int8)
+    quantized(Quantized(weight, jnp.ones((4, 1))))
+    with pytest.raises(ContractError, match=r"pages_scales_shape = \(4, 8\)   \(pages\.scales\.shape\)"):
+        quantized(Quantized(weight, jnp.ones((4, 8))))
+
+
+@pytest.mark.parametrize("block", [np.int64(3), jnp.int32(3)])
+def test_a_parameter_given_as_a_scalar_array_counts_as_its_value(block: Any) -> None:
+    @contract("heads % block == 0", "block_type == 'int'")
+    def function(q: Float[Array, " heads"], block): ...
+
+    function(jnp.ones(6), block)
+    with pytest.raises(ContractError, match="block = 3"):
+        function(jnp.ones(4), block)
+
+
+def test_a_traced_parameter_is_taken_to_be_legal() -> None:
+    @contract("heads % block == 0")
+    def function(q: Float[Array, " heads"], block): ...
+
+    jax.jit(function)(jnp.ones(4), 3)
+
+
+# --- annotations
+
+
+def test_a_string_annotation_is_enforced() -> None:
+    with pytest.raises(ContractError, match="argument 'q' is refused"):
+        attend(jnp.ones((2, 8)))
+
+
+def test_the_annotation_of_the_result_is_jaxtypings_to_enforce() -> None:
+    @contract()
+    def function(x: Float[Array, " n"]) -> Float[Array, "n 2"]:
+        return x
+
+    with pytest.raises(TypeCheckError, match="return value") as caught:
+        function(jnp.ones(2))
+    assert not isinstance(caught.value, ContractError)
+
+
+def test_axes_are_in_scope_in_the_body() -> None:
+    @contract()
+    def function(x: Float[Array, " n"]) -> bool:
+        return isinstance(jnp.ones(3), Float[Array, " n"])
+
+    assert (function(jnp.ones(3)), function(jnp.ones(2))) == (True, False)
+
+
+def test_a_float_may_be_given_as_an_int() -> None:
+    @contract()
+    def function(cap: float | None) -> None: ...
+
+    function(50)
+
+
+# --- errors that are not the contract's
+
+
+@pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((1, 2, 3), {}), ((1,), {"blokc": 1}), ((1,), {"q": 1})])
+@pytest.mark.parametrize("wrap", [lambda function: function, jax.jit, functools.partial, jaxtyped(typechecker=beartype)])
+def test_a_call_with_the_wrong_arguments_fails_in_pythons_words(wrap: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def function(q, k=None, *, block=1):
+        pytest.fail("the body ran")
+
+    with pytest.raises(TypeError) as expected:
+        function(*args, **kwargs)
+    with pytest.raises(TypeError) as caught:
+        contract()(wrap(function))(*args, **kwargs)
+    assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), TypeCheckError("mine"), ContractError("mine", "other")])
+def test_an_error_of_the_body_passes_unchanged(error: Exception) -> None:
+    @contract("n >= 1")
+    def function(x: Float[Array, " n"]) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        function(jnp.ones(2))
+    assert caught.value is error
+
+
+def test_the_error_is_raised_by_the_wrapper_itself() -> None:
+    with pytest.raises(ContractError) as caught:
+        attend(query(6), KEYS)
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["enforced"]
+    assert caught.value.__context__ is None
+
+
+# --- what can be decorated
+
+
+def test_the_wrapper_looks_like_the_function() -> None:
+    assert (attend.__name__, attend.__doc__, attend.__module__) == ("attend", "Attend.", __name__)
+    assert list(inspect.signature(attend).parameters) == ["q", "k", "block"]
+
+
+def test_the_wrapper_carries_its_contract() -> None:
+    assert [rule.name for rule in attend.__contract__.rules] == ["heads % kv_heads == 0", "kv_heads >= block"]
+
+
+def even(q: Float[Array, " heads"], scale: float = 1.0) -> Float[Array, " heads"]:
+    """Scale."""
+    return q * scale
+
+
+class Layer:
+    def __call__(self, q: Float[Array, " heads"]) -> Float[Array, " heads"]:
+        return q
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (jax.jit(even, static_argnames="scale"), "even"),
+        (functools.partial(even, scale=2.0), "even"),
+        (functools.partial(jax.jit(even), scale=2.0), "even"),
+        (jaxtyped(even, typechecker=beartype), "even"),
+        (Layer(), "Layer"),
+    ],
+    ids=["jit", "partial", "partial of jit", "jaxtyped", "object"],
+)
+def test_whatever_can_be_called_can_be_decorated(function: Callable[..., Any], name: str) -> None:
+    decorated = contract("heads % 2 == 0")(function)
+    assert decorated.__name__ == name
+    assert decorated(jnp.ones(4)).shape == (4,)
+    with pytest.raises(ContractError, match=f"^{name}: 1 relation does not hold"):
+        decorated(jnp.ones(3))
+    with pytest.raises(ContractError, match=f"^{name}: argument 'q' is refused"):
+        decorated([1.0, 2.0])
+
+
+def test_a_partial_lends_its_functions_docstring() -> None:
+    assert contract()(functools.partial(even)).__doc__ == "Scale."
+
+
+def test_a_lambda_can_be_decorated() -> None:
+    assert contract()(lambda x: x + 1)(1) == 2
+
+
+def test_arguments_of_a_decorated_function_can_be_static_under_jit() -> None:
+    jitted = jax.jit(attend, static_argnames="block")
+    assert jitted(query(8), KEYS, block=4).shape == (2, 8, 8)
+    with pytest.raises(ContractError, match="block = 5"):
+        jitted(query(8), KEYS, block=5)
+
+
+def test_nothing_else_of_a_jit_object_passes_for_the_wrappers() -> None:
+    assert set(vars(contract()(jax.jit(even)))) == {"__wrapped__", "__contract__", "lower", "trace", "eval_shape"}
+
+
+def test_attributes_of_a_function_are_kept() -> None:
+    def function(): ...
+
+    function.version = 3
+    assert contract()(function).version == 3
+
+
+@pytest.mark.parametrize("method", ["lower", "trace", "eval_shape"])
+def test_the_methods_of_a_jit_object_are_behind_the_relations(method: str) -> None:
+    decorated = contract("heads % 2 == 0")(jax.jit(even))
+    getattr(decorated, method)(jax.ShapeDtypeStruct((4,), jnp.float32))
+    with pytest.raises(ContractError, match="heads = 3"):
+        getattr(decorated, method)(jax.ShapeDtypeStruct((3,), jnp.float32))
+
+
+def test_jit_of_a_decorated_function_can_be_lowered_only_where_it_is_legal() -> None:
+    decorated = jax.jit(contract("heads % 2 == 0")(even))
+    decorated.lower(jax.ShapeDtypeStruct((4,), jnp.float32))
+    with pytest.raises(ContractError, match="heads = 3"):
+        decorated.lower(jax.ShapeDtypeStruct((3,), jnp.float32))
+
+
+def test_methods_of_each_kind_can_be_decorated() -> None:
+    class Model:
+        @contract("heads % 2 == 0")
+        def method(self, q: Float[Array, " heads"]) -> str:
+            return type(self).__name__
+
+        @classmethod
+        @contract("heads % 2 == 0")
+        def for_class(cls, q: Float[Array, " heads"]) -> str:
+            return cls.__name__
+
+        @staticmethod
+        @contract("heads % 2 == 0")
+        def static(q: Float[Array, " heads"]) -> str:
+            return "Model"
+
+    for method in (Model().method, Model.for_class, Model.static):
+        assert method(jnp.ones(4)) == "Model"
+        with pytest.raises(ContractError, match="heads = 3"):
+            method(jnp.ones(3))
+
+
+def test_args_and_kwargs_are_enforced_and_define_no_names() -> None:
+    @contract()
+    def function(*arrays: Float[Array, " n"], **options: int) -> None: ...
+
+    function(jnp.ones(2), jnp.ones(2), a=1)
+    with pytest.raises(ContractError, match="argument 'arrays' is refused"):
+        function(jnp.ones(2), jnp.ones(3))
+    with pytest.raises(ContractError, match=r"argument 'options' is refused\n  expected int\n  got 'x' \(str\)"):
+        function(a=1, b="x")
+
+
+@pytest.mark.parametrize("decorated", [classmethod(even), Layer, 3])
+def test_what_is_no_function_is_refused(decorated: Any) -> None:
+    with pytest.raises(TypeError, match="@contract decorates a function"):
+        contract()(decorated)
+
+
+def test_a_forgotten_call_is_refused() -> None:
+    with pytest.raises(TypeError, match="takes relations and contracts"):
+        contract(even)  # type: ignore[arg-type]
+
+
+# --- decoration
+
+
+@pytest.mark.parametrize("relation", ["head % 2 == 0", "heads %% 2", "heads / 2 == 1"])
+def test_a_wrong_relation_fails_at_decoration(relation: str) -> None:
+    with pytest.raises(RelationError):
+        contract(relation)(even)
+
+
+def test_an_unknown_name_tells_of_annotations_that_could_not_be_read() -> None:
+    def function(q: Missing): ...  # noqa: F821
+
+    with pytest.raises(RelationError) as caught:
+        contract("heads % 2 == 0")(function)
+    assert caught.value.__notes__ == ["annotations that name what is not defined there say nothing: Missing"]
+
+
+def kernel(
+    q: Float[Array, "batch_size num_q_heads head_dim"],
+    k_pages: Float[Array, "num_kv_heads total_num_pages page_size head_dim"],
+    v_pages: Float[Array, "num_kv_heads total_num_pages page_size head_dim"],
+    lengths: Int[Array, " batch_size"],
+    page_indices: Int[Array, "batch_size pages_per_sequence"],
+    *,
+    mask_value: float = -0.7 * float(np.finfo(np.float32).max),
+    attn_logits_soft_cap: float | None = None,
+    pages_per_compute_block: int,
+    megacore_mode: str | None = None,
+    inline_seq_dim: bool = True,
+) -> Float[Array, "batch_size num_q_heads head_dim"]:
+    return q
+
+
+def kernel_arguments(pages: int = 8, q_heads: int = 8) -> list[jax.Array]:
+    cache = jnp.zeros((2, 16, 4, 128))
+    return [jnp.zeros((2, q_heads, 128)), cache, cache, jnp.zeros(2, jnp.int32), jnp.zeros((2, pages), jnp.int32)]
+
+
+def test_a_ready_contract_is_enforced() -> None:
+    decorated = contract(PAGED_ATTENTION)(kernel)
+    decorated(*kernel_arguments(), pages_per_compute_block=4)
+    with pytest.raises(ContractError) as caught:
+        decorated(*kernel_arguments(pages=6, q_heads=7), pages_per_compute_block=4)
+    assert [violation.rule.code for violation in caught.value.violations] == ["SC101", "SC102"]
+    assert caught.value.callee == "paged_attention"
+
+
+def test_a_ready_contract_and_a_relation_are_enforced_together() -> None:
+    decorated = contract(PAGED_ATTENTION, "batch_size >= 4")(kernel)
+    with pytest.raises(ContractError) as caught:
+        decorated(*kernel_arguments(pages=6), pages_per_compute_block=4)
+    assert [violation.rule.code for violation in caught.value.violations] == ["SC102", "SC001"]
+
+
+def test_a_signature_that_disagrees_with_its_contract_fails_at_decoration() -> None:
+    def disagreeing(q: Float[Array, "batch_size head_dim num_q_heads"]) -> None: ...
+
+    with pytest.raises(TypeError, match="'q' has the axes 'batch_size head_dim num_q_heads'"):
+        contract(PAGED_ATTENTION)(disagreeing)
+
+
+# --- jaxtyping's switches
+
+
+def test_nothing_is_checked_while_jaxtyping_is_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "jaxtyping_disable", True)
+    assert attend(query(6), KEYS).shape == (2, 6, 8)
+    assert contract("heads % 2 == 0")(jax.jit(even)).eval_shape(jnp.ones(3)).shape == (3,)
+
+
+def test_jaxtyping_is_asked_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(config, "jaxtyping_disable", True)
+        attend(query(6), KEYS)
+    with pytest.raises(ContractError):
+        attend(query(6), KEYS)
+
+
+def test_a_module_under_jaxtypings_import_hook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hooked_module.py").write_text(
+        "from jaxtyping import Array, Float\n"
+        "from shapecheck import contract\n"
+        "@contract('heads % 2 == 0')\n"
+        "def even(q: Float[Array, 'heads']) -> Float[Array, 'heads']:\n"
+        "    return q\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with jaxtyping.install_import_hook("hooked_module", "beartype.beartype"):
+        hooked = importlib.import_module("hooked_module")
+    monkeypatch.delitem(sys.modules, "hooked_module")
+    assert hooked.even(jnp.ones(4)).shape == (4,)
+    with pytest.raises(ContractError, match="heads = 3"):
+        hooked.even(jnp.ones(3))
+    with pytest.raises(ContractError, match="argument 'q' is refused"):
+        hooked.even(3)

@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import ast
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codemods.check import Analyse, Run
+from codemods.config import Configuration, Settings
+from codemods.files import Candidate, discover
+from codemods.findings import CallSite, Edit, Finding, ProposedFix
+from codemods.fix import Change, fix
+from codemods.source import Source
+from codemods.words import Words
+from codemods.write import WriteError, write
+from shapecheck.rule import Applicability, Verdict
+
+from .fake_analysis import BAD, GOOD, IMPORT, UNPROVEN, analyse
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(candidate: Candidate, data: bytes) -> None:
+    write(candidate.path, data, candidate.stamp)
+
+
+def run(
+    *paths: str, using: Analyse = analyse, unsafe: bool = False, settings: Settings | None = None, writing: bool = True
+) -> tuple[Run, list[Change]]:
+    found = discover(paths or ["."], Configuration(lambda each: settings or each), Words())
+    return fix(found, using, put if writing else None, unsafe=unsafe)
+
+
+def errors(result: Run) -> list[str]:
+    return [f"{error.path}:{error.line}: {error.message}" for error in result.report.errors]
+
+
+CALL = "paged_attention(pages=6, block=4)"
+FIXED = "paged_attention(pages=6, block=3)"
+
+DAMAGE: dict[str, bytes] = {
+    "LF": f"x = {CALL}\ny = 1\n".encode(),
+    "CRLF": f"x = {CALL}\r\ny = 1\r\n".encode(),
+    "CR only": f"x = {CALL}\ry = 1\r".encode(),
+    "mixed": f"x = 1\r\ny = 1\rz = {CALL}\n\r".encode(),
+    "no final newline": f"x = {CALL}".encode(),
+    "trailing blanks": f"x = {CALL}  \t\n\n\n".encode(),
+    "BOM": b"\xef\xbb\xbf" + f"x = {CALL}\n".encode(),
+    "BOM and CRLF": b"\xef\xbb\xbf" + f"é = 1; x = {CALL}\r\n".encode(),
+    "latin-1": f"# -*- coding: latin-1 -*-\nx = 'é', {CALL}\n".encode("latin-1"),
+    "shift_jis": f"# coding: shift_jis\nx = 'あ', {CALL}\n".encode("shift_jis"),
+    "form feed": f"x = 1\n\x0c\nz = 2\n\x0cx = {CALL}\n\x0c".encode(),
+    "separators that end no line": f"x = 'a\u2028b\x85\x0b', {CALL}\n".encode(),
+    "tabs": f"if 1:\n\tx = {CALL}\n".encode(),
+    "backslash": f"x = 0, \\\r\n  {CALL}\r\n".encode(),
+    "comments": b"x = paged_attention(  # one\n    pages=6,  # two\n    block=4,  # three\n    # four\n)\n",
+    "unformatted": b"x = [paged_attention ( pages = 6 , block = 4 , ) ,\n  1,2 , ]\n",
+    "wide characters": f"x = {{'名': '\U0001f600', 'é': {CALL}}}\n".encode(),
+    "quotes": f"x = r'''\n{CALL}''' 'é', {CALL}\n".encode(),
+}
+
+
+@pytest.mark.parametrize("data", DAMAGE.values(), ids=DAMAGE)
+def test_nothing_but_the_block_changes(data: bytes) -> None:
+    Path("a.py").write_bytes(data)
+    result, [change] = run()
+    expected = b"3".join(data.rsplit(b"4", 1))
+    assert Path("a.py").read_bytes() == change.after == expected
+    assert not result.failed
+    assert not result.report.errors
+    assert result.report.fixed == len(result.fixed) == 1
+    assert run()[1] == []  # there is nothing left to do
+
+
+UNTOUCHED: dict[str, tuple[bytes, list[str]]] = {
+    "syntax error": (f"{CALL}\nx = (\n".encode(), ["a.py:2: cannot be parsed: '(' was never closed"]),
+    "NUL": (f"{CALL}\n\0\n".encode(), ["a.py:1: cannot be parsed: source code string cannot contain null bytes"]),
+    "not UTF-8": (f"{CALL}\n\n'\xe9'\n".encode("latin-1"), ["a.py:3: cannot be decoded as utf-8: invalid continuation byte"]),
+    "unknown encoding": (f"# coding: nope\n{CALL}\n".encode(), ["a.py:1: cannot be decoded: unknown encoding: nope"]),
+    "nested too deeply": (f"{CALL}\nx = {'(' * 5000}\n".encode(), ["a.py:2: cannot be parsed: too many nested parentheses"]),
+    "too large": (f"{CALL}\n{'#' * 10_000_000}".encode(), ["a.py:1: is not checked: larger than 10 MB"]),
+    "skipped": (f"# shapecheck: skip-file\n{CALL}\n".encode(), []),
+    "suppressed": (f"{CALL}  # shapecheck: ignore[SC102]\n".encode(), []),
+    "legal": (GOOD.encode(), []),
+    "empty": (b"", []),
+    "another kernel": (b"ragged_paged_attention(pages=6, block=4)\nx = (\n", []),
+}
+
+
+@pytest.mark.parametrize(("data", "messages"), UNTOUCHED.values(), ids=UNTOUCHED)
+def test_what_is_not_to_be_fixed_is_not_written(data: bytes, messages: list[str]) -> None:
+    Path("a.py").write_bytes(data)
+    Path("b.py").write_text(BAD)
+    os.utime("a.py", ns=(1, 1))
+    result, changes = run()
+    assert Path("a.py").read_bytes() == data
+    assert os.stat("a.py").st_mtime_ns == 1
+    assert errors(result) == messages
+    assert [change.path for change in changes] == ["b.py"]  # the other file is none the worse for it
+
+
+def test_stubs_are_checked_but_not_fixed() -> None:
+    Path("a.pyi").write_text(BAD)
+    result, changes = run()
+    assert not changes
+    assert result.failed
+    assert Path("a.pyi").read_text() == BAD
+
+
+class TestFiles:
+    def test_the_mode_stays(self) -> None:
+        Path("a.py").write_text(BAD)
+        os.chmod("a.py", 0o751)
+        run()
+        assert stat.S_IMODE(os.stat("a.py").st_mode) == 0o751
+        assert Path("a.py").read_text() == GOOD
+
+    def test_a_symbolic_link_stays_one(self) -> None:
+        Path("pkg").mkdir()
+        Path("pkg/a.txt").write_text(BAD)
+        os.symlink("pkg/a.txt", "link.py")
+        run()
+        assert os.readlink("link.py") == "pkg/a.txt"
+        assert Path("pkg/a.txt").read_text() == GOOD
+
+    def test_hard_links_stay_together(self) -> None:
+        Path("a.py").write_text(BAD)
+        os.link("a.py", "b.py")
+        result, _ = run()
+        assert os.path.samefile("a.py", "b.py")
+        assert Path("b.py").read_text() == GOOD
+        assert not result.report.errors
+
+    def test_a_read_only_file_is_left_alone_and_its_finding_remains(self) -> None:
+        Path("a.py").write_text(BAD)
+        os.chmod("a.py", 0o444)
+        result, changes = run()
+        assert Path("a.py").read_text() == BAD
+        assert errors(result) == ["a.py:1: is not fixed: it is read-only"]
+        assert (result.failed, result.report.fixed, changes) == (True, 0, [])
+        assert [finding.code for finding in result.report.findings] == ["SC102"]
+
+    def test_a_file_that_was_changed_meanwhile_is_left_alone(self) -> None:
+        Path("a.py").write_text(BAD)
+
+        def slow(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            Path("a.py").write_text(BAD + "mine = 1\n")
+            return analyse(sources, **others)  # type: ignore[arg-type]
+
+        result, _ = run(using=slow)
+        assert Path("a.py").read_text() == BAD + "mine = 1\n"
+        assert errors(result) == ["a.py:1: is not fixed: it was changed while it was being checked"]
+
+    def test_a_file_that_is_gone_is_reported(self) -> None:
+        Path("a.py").write_text(BAD)
+
+        def slow(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            Path("a.py").unlink(missing_ok=True)
+            return analyse(sources, **others)  # type: ignore[arg-type]
+
+        assert errors(run(using=slow)[0]) == ["a.py:1: is not fixed: it cannot be written: No such file or directory"]
+
+    def test_a_folder_in_which_no_file_can_be_made_is_no_obstacle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("a.py").write_text(BAD)
+        inode = os.stat("a.py").st_ino
+        monkeypatch.setattr("codemods.write.tempfile.mkstemp", raising(PermissionError(13, "Permission denied")))
+        run()
+        assert Path("a.py").read_text() == GOOD
+        assert os.stat("a.py").st_ino == inode
+
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+    def test_what_is_interrupted_leaves_the_old_file_and_nothing_else(
+        self, monkeypatch: pytest.MonkeyPatch, error: BaseException
+    ) -> None:
+        Path("a.py").write_text(BAD)
+        monkeypatch.setattr("codemods.write.os.replace", raising(error))
+        with pytest.raises((WriteError, KeyboardInterrupt)):
+            write("a.py", b"new", discover(["a.py"], Configuration(), Words()).candidates[0].stamp)
+        assert os.listdir() == ["a.py"]
+        assert Path("a.py").read_text() == BAD
+
+    def test_without_a_writer_nothing_is_written(self) -> None:
+        Path("a.py").write_text(BAD)
+        result, changes = run(writing=False)
+        assert changes == [Change("a.py", BAD.encode(), GOOD.encode())]
+        assert Path("a.py").read_text() == BAD
+        assert (len(result.fixed), result.report.fixed, result.failed) == (1, 0, False)
+
+
+def raising(error: BaseException) -> Callable[..., object]:
+    def fail(*_: object, **__: object) -> object:
+        raise error
+
+    return fail
+
+
+class TestFixpoint:
+    def test_every_finding_of_a_file_is_fixed_in_one_round(self) -> None:
+        Path("a.py").write_text("".join(f"{CALL}\n" for _ in range(50)))
+        rounds: list[int] = []
+
+        def counting(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            rounds.append(1)
+            return analyse(sources, **others)  # type: ignore[arg-type]
+
+        assert run(using=counting)[0].report.fixed == 50
+        assert Path("a.py").read_text() == f"{FIXED}\n" * 50
+        assert len(rounds) == 2
+
+    def test_nested_calls_are_fixed(self) -> None:
+        Path("a.py").write_text("paged_attention(pages=6, block=4, q=paged_attention(pages=9, block=6))\n")
+        assert run()[0].report.fixed == 2
+        assert Path("a.py").read_text() == "paged_attention(pages=6, block=3, q=paged_attention(pages=9, block=3))\n"
+
+    def test_unsafe_fixes_are_applied_on_request(self) -> None:
+        text = IMPORT + "paged_attention(pages=6, block=4, mode='kv_head')\n"
+        Path("a.py").write_text(text)
+        assert run()[0].failed
+        assert Path("a.py").read_text() == text.replace("block=4", "block=3")
+        assert not run(unsafe=True)[0].failed
+        assert Path("a.py").read_text() == text.replace("block=4", "block=3").replace("'kv_head'", "None")
+
+    def test_what_is_not_reported_is_not_fixed(self) -> None:
+        Path("a.py").write_text(UNPROVEN)
+        assert run(unsafe=True)[1] == []
+        assert run(unsafe=True, settings=Settings(unproven=True, ignore=("SC102",)))[1] == []
+        assert len(run(unsafe=True, settings=Settings(unproven=True))[1]) == 1
+
+    def test_an_import_that_several_fixes_need_is_added_once(self) -> None:
+        Path("a.py").write_text(UNPROVEN + UNPROVEN.removeprefix(IMPORT).replace("f(", "g("))
+        result, _ = run(unsafe=True, settings=Settings(strict=True))
+        assert not result.failed
+        assert result.report.fixed == 2
+        text = Path("a.py").read_text()
+        assert text.count("import largest_divisor\n") == 1
+        assert text.startswith(IMPORT + "from shapecheck import largest_divisor\ndef f(n):\n")
+        assert text.count("block=largest_divisor(n, 4)") == 2
+
+    def test_fixes_that_overlap_are_applied_one_after_the_other(self) -> None:
+        Path("a.py").write_text("paged_attention(pages=6, block=4, mode='kv_head')\n")
+
+        def overlapping(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+            return sites, [widened(sources[0], finding) for finding in findings]
+
+        result, _ = run(using=overlapping, unsafe=True)
+        assert result.report.fixed == 2
+        assert Path("a.py").read_text() == "paged_attention(pages=6, block=3, mode=None)\n"
+
+
+def widened(source: Source, finding: Finding) -> Finding:
+    """Let the fix replace the whole call."""
+    assert finding.fix is not None
+    [edit] = finding.fix.edits
+    call = finding.call
+    text = source.text[call.start : edit.start].decode() + edit.replacement + source.text[edit.end : call.end].decode()
+    return replace(finding, fix=replace(finding.fix, edits=(Edit(call.start, call.end, text),)))
+
+
+class TestPromises:
+    """A fix that is not what it says is not written, and the run fails."""
+
+    def fixed_with(self, change: Callable[[Source, Finding], Finding], text: str = BAD) -> list[str]:
+        Path("a.py").write_text(text)
+
+        def changed(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+            return sites, [change(sources[0], finding) for finding in findings]
+
+        result, changes = run(using=changed)
+        assert Path("a.py").read_text() == text
+        assert (changes, result.report.fixed, result.failed) == ([], 0, True)
+        return errors(result)
+
+    def edited(self, replacement: str, *, before: int = 0) -> Callable[[Source, Finding], Finding]:
+        def change(_: Source, finding: Finding) -> Finding:
+            edit = Edit(finding.span.start - before, finding.span.end, replacement)
+            return replace(finding, fix=ProposedFix(Applicability.SAFE, "", (edit,)))
+
+        return change
+
+    def test_the_finding_would_remain(self) -> None:
+        assert self.fixed_with(self.edited("5")) == ["a.py:2: is not fixed: SC102 would remain"]
+
+    def test_another_would_come_up(self) -> None:
+        text = BAD.replace("block", "mode='', block")
+        messages = self.fixed_with(self.edited("3, mode='kv_head'", before=0), text.replace("mode='', ", ""))
+        assert messages == ["a.py:2: SC102 is not fixed: '4' is no expression"] or "SC201 would come up" in messages[0]
+
+    def test_the_result_would_be_no_python(self) -> None:
+        [message] = self.fixed_with(self.edited("3)"))
+        assert message.startswith("a.py:2: SC102 is not fixed: '3)' is no expression")
+
+    def test_more_would_change(self) -> None:
+        text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\n"
+        [message] = self.fixed_with(lambda source, finding: finding, text)
+        assert message.startswith("a.py:2: SC102 is not fixed: ")
+
+    def test_the_others_in_the_file_are_fixed(self) -> None:
+        text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\npaged_attention(pages=6, block=4)\n"
+        Path("a.py").write_text(text)
+        result, _ = run()
+        assert result.report.fixed == 1
+        assert len(errors(result)) == 1
+        assert Path("a.py").read_text() == "3".join(text.rsplit("4", 1))
+
+    def test_a_violation_in_another_file_undoes_what_caused_it(self) -> None:
+        Path("a.py").write_text(BAD)
+        Path("b.py").write_text(GOOD)
+
+        def entangled(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+            if not findings:
+                [finding] = analyse([Source("b.py", BAD.encode())], **others)[1]  # type: ignore[arg-type]
+                findings = [replace(finding, fix=None)]
+            return sites, findings
+
+        result, _ = run(using=entangled)
+        assert errors(result) == ["a.py:2: is not fixed: SC102 would come up at b.py:2"]
+        assert Path("a.py").read_text() == BAD
+
+    def test_a_result_that_cannot_be_judged_is_not_trusted(self) -> None:
+        Path("a.py").write_text(BAD)
+
+        def failing(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            if b"block=3" in sources[0].text:
+                raise RuntimeError("lost")
+            return analyse(sources, **others)  # type: ignore[arg-type]
+
+        result, _ = run(using=failing)
+        assert errors(result) == ["a.py:1: is not fixed: the result cannot be judged"]
+        assert Path("a.py").read_text() == BAD
+
+
+def test_a_long_file_differs_in_its_call_only() -> None:
+    text = IMPORT + "".join(f"def f{n}(x={n}):\n    return [x, {{'é': {n}}}, lambda y: y]\n" for n in range(300)) + f"{CALL}\n"
+    Path("a.py").write_text(text)
+    run()
+    old, new = ast.parse(text), ast.parse(Path("a.py").read_text())
+    different = [(a, b) for a, b in zip(old.body, new.body, strict=True) if ast.dump(a) != ast.dump(b)]
+    assert [ast.unparse(b) for _, b in different] == [FIXED]
+    assert Verdict.VIOLATED == "violated"
