@@ -227,7 +227,8 @@ def _expression(snippet: bytes) -> ast.expr:
     try:
         node = ast.parse(b"(" + snippet + b")", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise RewriteError(f"{snippet.decode()!r} is no expression: {error}") from None
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise RewriteError(f"{snippet.decode()!r} is no expression: {reason}") from None
     if _depth(node) > _DEEPEST:
         raise RewriteError("the expression is nested too deeply")
     return node

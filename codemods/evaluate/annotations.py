@@ -34,7 +34,9 @@ def annotated(machine: Machine, function: Function, given: Mapping[str, Value]) 
             values[parameter.arg] = _parameter(machine, function, parameter)
     for parameter in (parameters.vararg, parameters.kwarg):
         if parameter is not None:
-            values[parameter.arg] = machine.unknown(parameter.arg, f"`{parameter.arg}` is spread into `{function.name}`", parameter)
+            values[parameter.arg] = machine.unknown(
+                parameter.arg, f"`{parameter.arg}` is spread into `{function.name}`", parameter
+            )
     return values
 
 

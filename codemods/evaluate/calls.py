@@ -177,7 +177,7 @@ def _arrive(machine: Machine, path: str, arguments: Arguments) -> Value:
 
 
 def _call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
-    from codemods.evaluate.standard import INTERPRETED
+    from codemods.evaluate.interpreted import INTERPRETED
 
     interpreted = INTERPRETED.get(path)
     if interpreted is not None:
@@ -236,16 +236,22 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
         return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
     values = bind(machine, function, arguments)
-    found = machine.program.bindings(node)
-    parent = machine.program.scopes[function.scope]
-    scope = Scope(machine.new_id(), function.path, function.name, "function", parent.id, parent.module, frozenset(found.bound))
-    machine.program.scopes[scope.id] = scope
+    scope = open_scope(machine, function)
     machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
     result = execute(machine, scope, node)
-    if not found.inner:  # no closure can see these names any more
-        for name in found.bound:
+    if not machine.program.bindings(node).inner:  # no closure can see these names any more
+        for name in scope.local:
             machine.state.cells.pop((scope.id, name), None)
     return result
+
+
+def open_scope(machine: Machine, function: Function) -> Scope:
+    """Make a scope for one call of a function."""
+    parent = machine.program.scopes[function.scope]
+    bound = frozenset(machine.program.bindings(function.node).bound)
+    scope = Scope(machine.new_id(), function.path, function.name, "function", parent.id, parent.module, bound)
+    machine.program.scopes[scope.id] = scope
+    return scope
 
 
 def execute(machine: Machine, scope: Scope, node: Any) -> Value:

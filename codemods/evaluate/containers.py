@@ -121,9 +121,7 @@ def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: as
         case Choice(alternatives) if all(isinstance(each, tuple) for _, each in alternatives):
             from codemods.evaluate.state import choose
 
-            return [
-                choose((formula, each[position]) for formula, each in alternatives) for position in range(len(targets))
-            ]
+            return [choose((formula, each[position]) for formula, each in alternatives) for position in range(len(targets))]
         case _:
             names = [getattr(target, "id", "a target") for target in targets]
             return [machine.unknown(name, "what is unpacked into it is not known", node) for name in names]

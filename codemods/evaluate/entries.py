@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from codemods.callees import WORDS
 from codemods.evaluate import cases, modules, names, objects
 from codemods.evaluate.annotations import annotated
-from codemods.evaluate.calls import execute
+from codemods.evaluate.calls import execute, open_scope
+from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Program, Scope
-from codemods.evaluate.standard import is_failure_expected
+from codemods.evaluate.relevance import assigned_attributes, escapes, mentions_kernel, rebound, relevant
 from codemods.evaluate.state import State
 from codemods.source import Source
 from codemods.values import Class, Function, Instance, Value
@@ -39,16 +39,16 @@ class Execution:
         machine = Machine(self.program)
         scope_id = self._top_level(machine)
         self._keep(machine)
-        relevant = _relevant(self.source.tree)
+        reaching = relevant(self.source.tree)
         module = State(dict(self.program.cells))
-        for name in _rebound(self.source.tree):
+        for name in rebound(self.source.tree):
             if (scope_id, name) in module.cells:
                 cell_machine = self._machine(module, scope_id)
                 with cell_machine.entered(Frame(self.program.scopes[scope_id])):
                     names.forget(cell_machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
                 module = cell_machine.state
         self._main(module, scope_id)
-        for function, owner in self._functions(self.source.tree.body, scope_id, module, relevant):
+        for function, owner in self._functions(self.source.tree.body, scope_id, module, reaching):
             self._enter(function, owner, module, scope_id)
 
     def _top_level(self, machine: Machine) -> int:
@@ -85,21 +85,21 @@ class Execution:
             self.unfinished.append(node)
 
     def _functions(
-        self, body: Iterable[ast.stmt], scope_id: int, module: State, relevant: set[str]
+        self, body: Iterable[ast.stmt], scope_id: int, module: State, reaching: set[str]
     ) -> Iterator[tuple[Function, Class | None]]:
         """Yield the module's functions and the methods of its classes that may reach a kernel."""
         machine = self._machine(module, scope_id)
         for node in body:
             held = module.cells.get((scope_id, getattr(node, "name", "")))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in relevant:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in reaching:
                 yield self._function(node, scope_id, machine), None
             elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
                 for inner in node.body:
-                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in relevant:
+                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in reaching:
                         yield self._function(inner, held.scope, machine), held
             elif isinstance(node, ast.If | ast.Try | ast.With):
                 parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
-                yield from self._functions(parts, scope_id, module, relevant)
+                yield from self._functions(parts, scope_id, module, reaching)
 
     def _function(self, node: Any, scope_id: int, machine: Machine) -> Function:
         return Function(node, self.source.path, node.name, scope_id)
@@ -116,18 +116,13 @@ class Execution:
                 return
         for case in spelled or [{}]:
             machine = self._machine(module, scope_id)
-            machine.expected = int(any(is_failure_expected(machine, decorator) for decorator in node.decorator_list))
+            machine.expected = int(any(is_failure_expected(decorator) for decorator in node.decorator_list))
             self._guarded(machine, node, lambda case=case, machine=machine: self._call(machine, function, owner, case))
             self._keep(machine, case)
 
     def _call(self, machine: Machine, function: Function, owner: Class | None, case: Mapping[str, Value]) -> None:
         node: Any = function.node
-        found = self.program.bindings(node)
-        parent = self.program.scopes[function.scope]
-        scope = Scope(
-            machine.new_id(), function.path, function.name, "function", parent.id, parent.module, frozenset(found.bound)
-        )
-        self.program.scopes[scope.id] = scope
+        scope = open_scope(machine, function)
         with machine.entered(Frame(scope)):
             parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             values: dict[str, Value] = {}
@@ -151,7 +146,7 @@ class Execution:
         for inner in ast.walk(node):
             if inner is node or not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 continue
-            if not _mentions(inner, WORDS_TEXT) or (id(inner) in machine.called and not _escapes(node, inner)):
+            if not mentions_kernel(inner) or (id(inner) in machine.called and not escapes(node, inner)):
                 continue
             name = getattr(inner, "name", "<lambda>")
             function = Function(inner, scope.path, name, scope.id)
@@ -167,7 +162,7 @@ class Execution:
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
             machine.state.cells[key] = machine.unknown(f"self.{name}", f"`{name}` is a field of `{owner.name}`")
-        for name in _assigned_attributes(owner, machine):
+        for name in assigned_attributes(owner, machine):
             if (made.id, name) in machine.state.cells:
                 why = f"a method of `{owner.name}` sets `{name}`"
                 machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)
@@ -175,12 +170,7 @@ class Execution:
 
     def _initialize(self, machine: Machine, made: Instance, initializer: Function) -> None:
         node: Any = initializer.node
-        found = self.program.bindings(node)
-        parent = self.program.scopes[initializer.scope]
-        scope = Scope(
-            machine.new_id(), initializer.path, initializer.name, "function", parent.id, parent.module, frozenset(found.bound)
-        )
-        self.program.scopes[scope.id] = scope
+        scope = open_scope(machine, initializer)
         with machine.entered(Frame(scope)):
             first = [*node.args.posonlyargs, *node.args.args][:1]
             values = annotated(machine, initializer, {first[0].arg: made} if first else {})
@@ -190,84 +180,3 @@ class Execution:
             execute(machine, scope, node)
         except (Dies, Leaves):
             machine.state = base
-
-
-WORDS_TEXT = frozenset(word.decode() for word in WORDS)
-
-
-def _mentions(node: ast.AST, words: Iterable[str]) -> bool:
-    found = set(words)
-    return any(
-        (isinstance(part, ast.Name) and part.id in found) or (isinstance(part, ast.Attribute) and part.attr in found)
-        for part in ast.walk(node)
-    )
-
-
-def _relevant(tree: ast.Module) -> set[str]:
-    """Return the names that may stand for a kernel or for something that reaches one, as far as this file tells."""
-    words = set(WORDS_TEXT)
-    for node in ast.walk(tree):  # other names that a kernel is imported under
-        if isinstance(node, ast.alias) and node.asname and node.name.rpartition(".")[2] in words:
-            words.add(node.asname)
-    definitions = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
-    ]
-    mentioned = {id(node): _names(node) for node in definitions}
-    grown = True
-    while grown:
-        grown = False
-        for node in definitions:
-            if mentioned[id(node)] & words and not (bound := _bound(node)) <= words:
-                words |= bound
-                grown = True
-    return words
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {
-        part.id if isinstance(part, ast.Name) else part.attr for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)
-    }
-
-
-def _bound(node: Any) -> set[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {
-        part.id if isinstance(part, ast.Name) else part.attr
-        for target in targets
-        for part in ast.walk(target)
-        if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load)
-    }
-
-
-def _rebound(tree: ast.Module) -> set[str]:
-    """Return the globals that some function rebinds: when another function runs, they may hold anything."""
-    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-
-
-def _escapes(outer: ast.AST, inner: Any) -> bool:
-    """Say whether a function is used in another way than being called by its name, in the function that defines it."""
-    name = getattr(inner, "name", None)
-    if name is None:
-        return True
-    called = {id(node.func) for node in ast.walk(outer) if isinstance(node, ast.Call)}
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in called
-        for node in ast.walk(outer)
-    )
-
-
-def _assigned_attributes(owner: Class, machine: Machine) -> set[str]:
-    """Return the attributes that methods other than the initializer set."""
-    found: set[str] = set()
-    for (scope, name), held in [*machine.state.cells.items(), *machine.program.cells.items()]:
-        if scope == owner.scope and isinstance(held, Function) and name not in ("__init__", "setUp"):
-            found |= {
-                part.attr for part in ast.walk(held.node) if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
-            }
-    return found
-
-

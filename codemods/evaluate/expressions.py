@@ -237,4 +237,3 @@ _EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {
     ast.YieldFrom: _await,
     ast.Yield: _yield,
 }
-

@@ -211,9 +211,7 @@ class Machine:
 
     # Parting and meeting
 
-    def part(
-        self, formula: Formula, arms: Sequence[Callable[[], Value]], branches: tuple[bool, bool] = (True, True)
-    ) -> Value:
+    def part(self, formula: Formula, arms: Sequence[Callable[[], Value]], branches: tuple[bool, bool] = (True, True)) -> Value:
         """Execute the first arm where `formula` holds and the second where it does not; return the value of both.
 
         `branches` says of each arm whether to be in it is a choice of the program: an exception is none.

@@ -114,7 +114,18 @@ def _copy_dict(machine: Machine, receiver: DictRef, arguments: Arguments) -> Val
     return containers.make_dict(machine, _contents(machine, receiver))
 
 
-_SAFE_STRING = ("lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "removeprefix", "removesuffix")
+_SAFE_STRING = (
+    "lower",
+    "upper",
+    "strip",
+    "lstrip",
+    "rstrip",
+    "startswith",
+    "endswith",
+    "replace",
+    "removeprefix",
+    "removesuffix",
+)
 
 
 def _string(name: str) -> Method:
@@ -198,4 +209,3 @@ METHODS: Mapping[tuple[type, str], Method] = {
     (Instance, "_replace"): _replace,
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed) for name in ("lower", "trace", "eval_shape")},
 }
-

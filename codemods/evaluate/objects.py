@@ -93,7 +93,9 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
     if name == "_replace" and value.cls.kind == "namedtuple":
         return Bound(value, name)
     key = (("instance", value.id), ".", name, machine.state.epoch)
-    return Opaque(key, f"{value.cls.name}().{name}", machine.reason(f"`{name}` is not set where the scanned source shows it", node))
+    return Opaque(
+        key, f"{value.cls.name}().{name}", machine.reason(f"`{name}` is not set where the scanned source shows it", node)
+    )
 
 
 def class_member(machine: Machine, cls: Class, name: str) -> Value:

@@ -37,7 +37,6 @@ def match(machine: Machine, pattern: ast.pattern, subject: Value) -> formulas.Fo
             return machine.coin("a pattern matches")
 
 
-
 def _captures(pattern: ast.pattern) -> bool:
     found = Bindings()
     found.visit(pattern)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from codemods import formulas
 from codemods.evaluate import expressions, loops, methods, modules, names, objects, patterns
 from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate.frameworks import TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
-from codemods.evaluate.standard import TRANSPARENT, is_failure_expected
 from codemods.evaluate.state import UNBOUND, Cell
 from codemods.values import External, Function, ListRef, Opaque, Partial, Value
 
@@ -96,7 +96,7 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> None:
     """Execute the body; `pytest.raises` and its like swallow what it raises."""
     expected = False
     for item in node.items:
-        expected = expected or is_failure_expected(machine, item.context_expr)
+        expected = expected or is_failure_expected(item.context_expr)
         value = machine.evaluate(item.context_expr)
         if item.optional_vars is not None:
             names.assign(machine, item.optional_vars, _entered(machine, value, item.context_expr))
@@ -114,7 +114,9 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> None:
 
 
 def _entered(machine: Machine, value: Value, node: ast.expr) -> Value:
-    return machine.unknown(ast.unparse(node)[:60], "what a context manager gives is not followed", node, pure=isinstance(value, External))
+    return machine.unknown(
+        ast.unparse(node)[:60], "what a context manager gives is not followed", node, pure=isinstance(value, External)
+    )
 
 
 def _try(machine: Machine, node: Any) -> None:

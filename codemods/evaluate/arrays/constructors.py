@@ -10,7 +10,7 @@ from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import broadcasted, cast, filled, reshaped, small
 from codemods.evaluate.arrays.dtypes import chosen, default_float, default_int, dtype_of, kind
 from codemods.evaluate.arrays.shapes import Shape
-from codemods.evaluate.arrays.signatures import FUNCTIONS, TORCH, model
+from codemods.evaluate.arrays.signatures import FUNCTIONS, model
 from codemods.evaluate.library import Call, Unmodelled
 from codemods.values import Array, DType, Opaque, Term, Value
 
@@ -140,9 +140,9 @@ def linspace(call: Call, start: Value, stop: Value, num: Value = 50, endpoint: V
 
 @model(FUNCTIONS, "eye", "identity")
 @model("torch", "eye")
-def eye(call: Call, N: Value, M: Value = None, k: Value = 0, dtype: Value = None) -> Array:  # noqa: N803  # as NumPy has it
+def eye(call: Call, N: Value, M: Value = None, k: Value = 0, dtype: Value = None) -> Array:  # as NumPy has it
     if call.path.endswith("identity") and M is not None:
-        M, dtype = None, M  # noqa: N806
+        M, dtype = None, M
     shape = (args.size(call, N), args.size(call, N if M is None else M))
     return Array(shape, chosen(dtype, call.library, default_float(call.library)), call.library)
 

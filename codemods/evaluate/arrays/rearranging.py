@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from codemods import terms
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
-from codemods.evaluate.arrays.contents import Position, broadcasted, rearranged, reshaped
+from codemods.evaluate.arrays.contents import Position, rearranged, reshaped
+from codemods.evaluate.arrays.dtypes import default_int
 from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, model
 from codemods.evaluate.library import Call, Unmodelled
 from codemods.terms import Int
@@ -44,6 +43,12 @@ def torch_flatten(call: Call, a: Value, start_dim: Value = 0, end_dim: Value = -
         return reshaped(array, (1,))
     start, end = shapes.axes_of(len(array.shape), (args.integer(start_dim),))[0], args.integer(end_dim)
     return reshaped(array, shapes.merge(array.shape, start, shapes.axis_of(len(array.shape), end) + 1))
+
+
+@model("torch.Tensor", "reshape_as", "view_as")
+def reshape_as(call: Call, a: Value, b: Value) -> Array:
+    array = args.array(call, a)
+    return reshaped(array, shapes.reshape(array.shape, args.array(call, b).shape))
 
 
 @model(TORCH, "unflatten")
@@ -177,88 +182,31 @@ def moveaxis(call: Call, a: Value, source: Value, destination: Value) -> Array:
     return permuted(array, tuple(order))
 
 
-@model(FUNCTIONS, "flip", "fliplr", "flipud", "roll", "sort", "triu", "tril")
+@model(FUNCTIONS, "flip", "fliplr", "flipud", "roll", "triu", "tril")
 @model(TORCH, "flip", "roll", "triu", "tril")
-@model("jax.Array", "sort")
-@model("jax.lax", "rev", "sort")
-def shuffle(call: Call, a: Value, *how: Value, **options: Value) -> Array:
-    """Elements move about or give way to zeros, the shape stays."""
+@model("jax.lax", "rev")
+def stirred(call: Call, a: Value, *how: Value, **options: Value) -> Array:
+    """Elements move about, or give way to zeros; the shape stays."""
     return replace(args.array(call, a), contents=None)
 
 
-# More of the same
-
-
-@model(FUNCTIONS, "broadcast_to")
-@model(TORCH, "broadcast_to")
-def broadcast_to(call: Call, a: Value, shape: Value) -> Array:
+@model(FUNCTIONS, "sort", "argsort")
+@model("jax.Array", "sort", "argsort")
+@model("numpy.ndarray", "argsort")
+def sort(call: Call, a: Value, axis: Value = -1, **options: Value) -> Array:
     array = args.array(call, a)
-    return broadcasted(array, shapes.broadcast_to(array.shape, args.new_shape(call, shape)))
+    shape = (shapes.total(array.shape),) if axis is None else array.shape
+    if not call.path.endswith("argsort"):
+        return replace(array, shape=shape, contents=None)
+    return Array(shape, default_int(call.library), call.library)
 
 
-@model("torch.Tensor", "expand")
-def expand(call: Call, a: Value, *sizes: Value) -> Array:
+@model(TORCH, "sort")
+def torch_sort(call: Call, a: Value, axis: Value = -1, descending: Value = False, stable: Value = False) -> tuple[Array, Array]:
     array = args.array(call, a)
-    wanted = args.spread_sizes(call, sizes)
-    kept = (*(None,) * (len(wanted) - len(array.shape)), *array.shape)
-    if any(size == -1 and old is None for size, old in zip(wanted, kept, strict=True)):
-        shapes.fails("-1 for an axis that is new")
-    target = tuple(old if size == -1 and old is not None else size for size, old in zip(wanted, kept, strict=True))
-    return broadcasted(array, shapes.broadcast_to(array.shape, target))
+    return replace(array, contents=None), Array(array.shape, default_int("torch"), "torch")
 
 
-@model("jax.lax", "broadcast")
-def lax_broadcast(call: Call, a: Value, sizes: Value) -> Array:
-    array = args.array(call, a)
-    return broadcasted(array, (*args.new_shape(call, sizes), *array.shape))
-
-
-@model("jax.lax", "broadcast_in_dim")
-def broadcast_in_dim(call: Call, a: Value, shape: Value, broadcast_dimensions: Value) -> Array:
-    array, target = args.array(call, a), args.new_shape(call, shape)
-    places = args.integers(call, broadcast_dimensions)
-    placed = dict(zip(places, array.shape, strict=True)) if len(places) == len(array.shape) else shapes.fails("axes are left out")
-    return broadcasted(reshaped(array, tuple(placed.get(axis, 1) for axis in range(len(target)))), target)
-
-
-@model(FUNCTIONS, "tile")
-@model(TORCH, "tile")
-@model("torch.Tensor", "repeat")
-def tile(call: Call, a: Value, *repetitions: Value, reps: Value = None, axis: Value = None) -> Array:
-    array = args.array(call, a)
-    times = args.new_shape(call, *(repetitions or (reps if axis is None else axis,)))
-    rank = max(len(times), len(array.shape))
-    times = (1,) * (rank - len(times)) + times
-    base = reshaped(array, (1,) * (rank - len(array.shape)) + array.shape)
-    shape = tuple(terms.multiply(size, count) for size, count in zip(base.shape, times, strict=True))
-    return rearranged(base, shape, lambda position: _wrapped(position, base.shape))
-
-
-def _wrapped(position: Position, shape: tuple[Any, ...]) -> Position:
-    return tuple(index % size for index, size in zip(position, shape, strict=True))
-
-
-@model((*FUNCTIONS, *METHODS), "repeat")
-@model(TORCH, "repeat_interleave")
-def repeat(
-    call: Call, a: Value, repeats: Value, axis: Value = None, *, total_repeat_length: Value = None, output_size: Value = None
-) -> Array:
-    array = args.array(call, a)
-    if axis is None:
-        array, axis = reshaped(array, (shapes.total(array.shape),)), 0
-    along = shapes.axis_of(len(array.shape), args.integer(axis))
-    if total_repeat_length is not None:
-        return _resized(array, along, args.size(call, total_repeat_length))
-    counts = args.array(call, repeats)
-    if counts.shape in ((), (1,)):
-        times = args.size(call, repeats) if counts.shape == () else counts.contents and counts.contents[0]
-    else:
-        times = None
-    if times is None:
-        return _resized(array, along, args.unknown_int(call, f"{call.path}(...)", 0))
-    shape = tuple(terms.multiply(size, times) if axis == along else size for axis, size in enumerate(array.shape))
-    return rearranged(array, shape, lambda position: tuple(i // times if axis == along else i for axis, i in enumerate(position)))
-
-
-def _resized(array: Array, along: int, size: Int) -> Array:
-    return replace(array, shape=(*array.shape[:along], size, *array.shape[along + 1 :]), contents=None)
+@model(TORCH, "argsort")
+def torch_argsort(call: Call, a: Value, axis: Value = -1, descending: Value = False, stable: Value = False) -> Array:
+    return Array(args.array(call, a).shape, default_int("torch"), "torch")

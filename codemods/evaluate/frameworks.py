@@ -1,0 +1,20 @@
+"""What test frameworks and typing decorators mean for the code around them."""
+
+from __future__ import annotations
+
+import ast
+
+TRANSPARENT = ("pytest.", "absl.testing.", "typing.", "unittest.", "functools.lru_cache", "functools.cache", "functools.wraps",
+               "jax._src.test_util.", "hypothesis.", "contextlib.", "beartype.", "jaxtyping.", "shapecheck.", "torch.no_grad",
+               "torch.inference_mode", "abc.", "atexit.")  # fmt: skip
+"""Where decorators come from that leave a function's arguments and result as they are."""
+
+_FAILURES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress",
+                       "assertRaisesWithPredicateMatch", "xfail", "expectedFailure"})  # fmt: skip
+
+
+def is_failure_expected(node: ast.expr) -> bool:
+    """Say whether code under this context manager or decorator is expected to fail: `pytest.raises(...)`."""
+    called = node.func if isinstance(node, ast.Call) else node
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in _FAILURES

@@ -1,0 +1,59 @@
+"""The table of functions that the machine interprets itself: they call what they are given, or need its state.
+
+Functions that only make or reshape arrays are models (`codemods.evaluate.library`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemods import terms
+from codemods.evaluate.calls import Arguments
+from codemods.evaluate.library import Unmodelled
+from codemods.values import Value, as_int
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+Interpreted: TypeAlias = "Callable[[Machine, Arguments], Value]"
+
+INTERPRETED: dict[str, Interpreted] = {}
+
+
+def interprets(*paths: str) -> Callable[[Interpreted], Interpreted]:
+    """Register what a function does by its dotted paths."""
+
+    def register(function: Interpreted) -> Interpreted:
+        INTERPRETED.update(dict.fromkeys(paths, function))
+        return function
+
+    return register
+
+
+def computes(*paths: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Register a function of the values of its positional arguments, none of which is a `Choice`."""
+
+    def register(function: Callable[..., Value]) -> Callable[..., Value]:
+        def spread(machine: Machine, arguments: Arguments) -> Value:
+            if arguments.keywords or arguments.spread:
+                raise Unmodelled("a call with arguments that are not followed")
+            return machine.spread(lambda *values: function(machine, *values), *arguments.positional, text=text_of(arguments))
+
+        interprets(*paths)(spread)
+        return function
+
+    return register
+
+
+def text_of(arguments: Arguments) -> str:
+    return ast.unparse(arguments.node)[:60] if arguments.node is not None else "a call"
+
+
+def integer(value: Value) -> terms.Int:
+    """Return a value as an integer, or raise `Unmodelled`."""
+    number = as_int(value)
+    if number is None:
+        raise Unmodelled("it is not known to be an integer")
+    return number

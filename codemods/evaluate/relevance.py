@@ -1,0 +1,86 @@
+"""Which functions of a file are worth executing, by the names that they mention."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from codemods.callees import WORDS
+from codemods.values import Class, Function
+
+_KERNELS = frozenset(word.decode() for word in WORDS)
+
+
+def mentions_kernel(node: ast.AST) -> bool:
+    """Say whether a kernel's own name stands in a piece of source."""
+    return not _KERNELS.isdisjoint(_names(node))
+
+
+def relevant(tree: ast.Module) -> set[str]:
+    """Return the names that may stand for a kernel or for something that reaches one, as far as this file tells."""
+    words = set(_KERNELS)
+    for node in ast.walk(tree):  # other names that a kernel is imported under
+        if isinstance(node, ast.alias) and node.asname and node.name.rpartition(".")[2] in words:
+            words.add(node.asname)
+    definitions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
+    ]
+    mentioned = {id(node): _names(node) for node in definitions}
+    grown = True
+    while grown:
+        grown = False
+        for node in definitions:
+            if mentioned[id(node)] & words and not (bound := _bound(node)) <= words:
+                words |= bound
+                grown = True
+    return words
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
+
+
+def _bound(node: Any) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for target in targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load)
+    }
+
+
+def rebound(tree: ast.Module) -> set[str]:
+    """Return the globals that some function rebinds: when another function runs, they may hold anything."""
+    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+
+
+def escapes(outer: ast.AST, inner: Any) -> bool:
+    """Say whether a function is used in another way than being called by its name, in the function that defines it."""
+    name = getattr(inner, "name", None)
+    if name is None:
+        return True
+    called = {id(node.func) for node in ast.walk(outer) if isinstance(node, ast.Call)}
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in called
+        for node in ast.walk(outer)
+    )
+
+
+def assigned_attributes(owner: Class, machine: Machine) -> set[str]:
+    """Return the attributes that methods other than the initializer set."""
+    found: set[str] = set()
+    for (scope, name), held in [*machine.state.cells.items(), *machine.program.cells.items()]:
+        if scope == owner.scope and isinstance(held, Function) and name not in ("__init__", "setUp"):
+            found |= {
+                part.attr for part in ast.walk(held.node) if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+            }
+    return found

@@ -1,0 +1,207 @@
+"""Sequences: builtins and itertools."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from codemods import formulas, terms
+from codemods.evaluate import containers
+from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of
+from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.machine import Dies
+from codemods.values import Array, DictRef, Filtered, ListRef, Opaque, Value, is_constant
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+
+@computes("builtins.len")
+def _len(machine: Machine, value: Value) -> Value:
+    match value:
+        case Array(shape) if shape:
+            return shape[0]
+        case Opaque():
+            if machine.state.epoch == 0:  # nothing has changed since: an array's length is the size of its first axis
+                size = value.attribute("shape").item(0)
+                return replace(size, text=f"len({value.text})")
+            return Opaque(("len", value.key, machine.state.epoch), f"len({value.text})", value.reason, 0)
+        case DictRef() if (contents := machine.contents(value)) is not None:
+            return len(contents)
+        case range() | str() | bytes():
+            return len(value)
+        case _:
+            return len(containers.elements(machine, value))
+
+
+@computes("builtins.range")
+def _range(machine: Machine, *bounds: Value) -> Value:
+    if all(isinstance(bound, int) for bound in bounds):
+        try:
+            return range(*bounds)
+        except (TypeError, ValueError):
+            raise Dies from None
+    raise Unmodelled("how far the range goes is not known")
+
+
+@computes("builtins.tuple", "builtins.iter", "builtins.frozenset")
+def _tuple(machine: Machine, value: Value = ()) -> Value:
+    if isinstance(value, Opaque):
+        return value
+    return value if isinstance(value, Filtered) else containers.elements(machine, value)
+
+
+@computes("builtins.list", "builtins.set", "collections.deque")
+def _list(machine: Machine, value: Value = ()) -> Value:
+    if isinstance(value, Opaque | Filtered):
+        return value
+    return containers.make_list(machine, containers.elements(machine, value))
+
+
+@interprets("builtins.dict", "collections.OrderedDict", "types.SimpleNamespace")
+def _dict(machine: Machine, arguments: Arguments) -> Value:
+    items: list[tuple[Value, Value]] = []
+    for value in arguments.positional:
+        if isinstance(value, DictRef):
+            contents = machine.contents(value)
+            if contents is None:
+                raise Unmodelled("the contents of the dict are not known")
+            items += contents
+        else:
+            pairs = [containers.elements(machine, pair) for pair in containers.elements(machine, value)]
+            items += [(pair[0], pair[1]) for pair in pairs]
+    if arguments.spread:
+        raise Unmodelled("what is spread into the dict is not known")
+    return containers.make_dict(machine, [*items, *arguments.keywords.items()])
+
+
+@computes("builtins.reversed")
+def _reversed(machine: Machine, value: Value) -> Value:
+    return containers.elements(machine, value)[::-1]
+
+
+@interprets("builtins.sorted")
+def _sorted(machine: Machine, arguments: Arguments) -> Value:
+    parts = containers.elements(machine, arguments.positional[0])
+    if "key" in arguments.keywords or not all(isinstance(part, int) for part in parts):
+        raise Unmodelled("an order that is not followed")
+    backwards = arguments.keywords.get("reverse", False)
+    if not isinstance(backwards, bool):
+        raise Unmodelled("an unknown order")
+    return containers.make_list(machine, sorted(parts, reverse=backwards))
+
+
+@interprets("builtins.zip")
+def _zip(machine: Machine, arguments: Arguments) -> Value:
+    return tuple(zip(*(containers.elements(machine, value) for value in arguments.positional), strict=False))
+
+
+@interprets("builtins.enumerate")
+def _enumerate(machine: Machine, arguments: Arguments) -> Value:
+    start = arguments.keywords.get("start", arguments.positional[1] if len(arguments.positional) > 1 else 0)
+    parts = containers.elements(machine, arguments.positional[0])
+    return tuple((terms.add(integer(start), index), part) for index, part in enumerate(parts))
+
+
+@interprets("itertools.product")
+def _cartesian(machine: Machine, arguments: Arguments) -> Value:
+    repeat = arguments.keywords.get("repeat", 1)
+    sides = [containers.elements(machine, value) for value in arguments.positional]
+    if not isinstance(repeat, int) or math.prod(map(len, sides)) ** max(repeat, 0) > containers.MAX_ELEMENTS:
+        raise Unmodelled("too many combinations")
+    return tuple(itertools.product(*sides, repeat=repeat))
+
+
+@interprets("itertools.chain")
+def _chain(machine: Machine, arguments: Arguments) -> Value:
+    return tuple(part for value in arguments.positional for part in containers.elements(machine, value))
+
+
+@interprets("builtins.map")
+def _map(machine: Machine, arguments: Arguments) -> Value:
+    function, *iterated = arguments.positional
+    rows = zip(*(containers.elements(machine, value) for value in iterated), strict=False)
+    return tuple(call(machine, function, Arguments(tuple(row), node=arguments.node)) for row in rows)
+
+
+@interprets("builtins.sum")
+def _sum(machine: Machine, arguments: Arguments) -> Value:
+    total: terms.Int = integer(arguments.positional[1]) if len(arguments.positional) > 1 else 0
+
+    def add(*values: Value) -> Value:
+        result = total
+        for value in values:
+            result = terms.add(result, integer(value))
+        return result
+
+    parts = containers.elements(machine, arguments.positional[0])
+    return machine.spread(add, *parts, text=text_of(arguments))
+
+
+@interprets("builtins.any")
+def _any(machine: Machine, arguments: Arguments) -> Value:
+    return formulas.either(*map(machine.truth, containers.elements(machine, arguments.positional[0])))
+
+
+@interprets("builtins.all")
+def _all(machine: Machine, arguments: Arguments) -> Value:
+    return formulas.both(*map(machine.truth, containers.elements(machine, arguments.positional[0])))
+
+
+def _extreme(name: str) -> Interpreted:
+    backwards = name == "max"
+
+    def pick(machine: Machine, *values: Value) -> Value:
+        if not values:
+            raise Dies
+        if all(is_constant(value) for value in values):
+            try:
+                return max(values) if backwards else min(values)
+            except TypeError:
+                raise Dies from None
+        fold = terms.maximum if backwards else terms.minimum
+        result = integer(values[0])
+        for value in values[1:]:
+            result = fold(result, integer(value))
+        return result
+
+    def interpret(machine: Machine, arguments: Arguments) -> Value:
+        if set(arguments.keywords) - {"default"} or arguments.spread:
+            raise Unmodelled("a call with arguments that are not followed")
+        values: Sequence[Value] = arguments.positional
+        if len(values) == 1:
+            if isinstance(values[0], Filtered):
+                return _extreme_of_filtered(machine, values[0], arguments.keywords.get("default", Dies), backwards)
+            values = containers.elements(machine, values[0])
+            if not values and "default" in arguments.keywords:
+                return arguments.keywords["default"]
+        return machine.spread(lambda *each: pick(machine, *each), *values, text=text_of(arguments))
+
+    return interpret
+
+
+def _extreme_of_filtered(machine: Machine, filtered: Filtered, default: Any, backwards: bool) -> Value:
+    """The extreme of what passes a filter: the first, in order of size, whose condition holds."""
+    if not all(isinstance(value, int) for _, value in filtered.elements):
+        raise Unmodelled("the extreme of unknown elements")
+    ordered = sorted(filtered.elements, key=lambda pair: pair[1], reverse=backwards)
+    return containers.first_of(machine, ordered, default)
+
+
+interprets("builtins.min")(_extreme("min"))
+interprets("builtins.max")(_extreme("max"))
+
+
+@interprets("builtins.next")
+def _next(machine: Machine, arguments: Arguments) -> Value:
+    source = arguments.positional[0]
+    if isinstance(source, ListRef) and (contents := machine.contents(source)) is not None:
+        source = Filtered(tuple((True, value) for value in contents))
+    if not isinstance(source, Filtered):
+        raise Unmodelled("the next of an unknown iterator")
+    default = arguments.positional[1] if len(arguments.positional) > 1 else Dies
+    return containers.first_of(machine, source.elements, default)

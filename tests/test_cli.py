@@ -1,0 +1,411 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codemods import cli
+
+from . import fake_analysis
+from .fake_analysis import BAD, GOOD, IMPORT, UNPROVEN
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(cli, "_analysis", lambda: fake_analysis.analyse)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capsys)
+
+
+class Runner:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def __call__(self, *arguments: str) -> int:
+        try:
+            status = cli.main(list(arguments))
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 1
+        self.out, self.err = self._capsys.readouterr()
+        return status
+
+    @property
+    def codes(self) -> list[str]:
+        return [finding["code"] for finding in json.loads(self.out)["findings"]]
+
+
+def type_in(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def bytes_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, bytes, bytes]:
+    """Run a command: its status, and what it writes, byte for byte."""
+    streams = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", streams[0])
+        patched.setattr("sys.stderr", streams[1])
+        status = cli.main(list(arguments))
+    out, err = (stream.buffer.getvalue() for stream in streams)  # type: ignore[attr-defined]
+    return status, out, err
+
+
+class TestStatus:
+    @pytest.mark.parametrize(
+        ("text", "options", "status"),
+        [
+            (GOOD, [], 0),
+            ("x = (\n", [], 0),  # it names no kernel: none of our business
+            (BAD, [], 1),
+            (BAD, ["--exit-zero"], 0),
+            (BAD, ["--ignore", "SC1"], 0),
+            (BAD, ["--select", "SC201"], 0),
+            (UNPROVEN, [], 0),
+            (UNPROVEN, ["--unproven"], 0),
+            (UNPROVEN, ["--strict"], 1),
+            (UNPROVEN, ["--strict", "--exit-zero"], 0),
+            (BAD + "x = (\n", [], 2),
+            (BAD + "x = (\n", ["--exit-zero"], 2),
+        ],
+    )
+    def test_check(self, run: Runner, text: str, options: list[str], status: int) -> None:
+        Path("a.py").write_text(text)
+        assert run("check", *options) == status
+        assert run("check", "--output-format", "json", *options, "a.py") == status
+
+    @pytest.mark.parametrize(
+        ("text", "options", "status"),
+        [
+            (GOOD, [], 0),
+            (BAD, [], 0),
+            (BAD, ["--diff"], 1),
+            (BAD, ["--diff", "--exit-zero"], 0),
+            (GOOD, ["--diff"], 0),
+            (BAD.replace("block=4", "block=4, mode='kv_head'"), [], 1),
+            (BAD.replace("block=4", "block=4, mode='kv_head'"), ["--unsafe-fixes"], 0),
+            (BAD.replace("block=4", "mode='kv_head'"), ["--diff"], 1),
+            (UNPROVEN, ["--strict"], 1),
+            (UNPROVEN, ["--strict", "--unsafe-fixes"], 0),
+            (BAD + "x = (\n", [], 2),
+        ],
+    )
+    def test_fix(self, run: Runner, text: str, options: list[str], status: int) -> None:
+        Path("a.py").write_text(text)
+        assert run("fix", *options) == status
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "the following arguments are required"),
+            (["chek"], "invalid choice: 'chek'"),
+            (["check", "--selct", "SC1"], "unrecognized arguments: --selct"),
+            (["check", "--select", "XX"], "argument --select: 'XX' is no code, nor the beginning of one"),
+            (["check", "--ignore", ""], "argument --ignore: '' is no code"),
+            (["check", "--chip", "v9"], "argument --chip: unknown chip 'v9'; known: v4, "),
+            (["check", "--output-format", "xml"], "invalid choice: 'xml'"),
+            (["check", "--diff"], "unrecognized arguments: --diff"),
+            (["check", "-", "a.py"], "standard input (-) cannot be mixed with other paths"),
+            (["check", "--stdin-filename", "a.py", "b.py"], "--stdin-filename is for standard input (-)"),
+            (["check", "--statistics", "--output-format", "json"], "--statistics has no json format"),
+        ],
+    )
+    def test_wrong_usage(self, run: Runner, arguments: list[str], message: str) -> None:
+        assert run(*arguments) == 2
+        assert message in run.err
+        assert run.out == ""
+
+    def test_a_path_that_does_not_exist_does_not_stop_the_others(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD)
+        assert run("check", "gone.py", "a.py") == 2
+        assert "gone.py:1:1: SC901 unreadable-file: cannot be read: No such file or directory" in run.out
+        assert "a.py:2:38: SC102" in run.out
+
+    def test_a_wrong_setting(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD)
+        Path("pyproject.toml").write_text("[tool.shapecheck]\nselct = []\n")
+        assert run("check") == 2
+        assert "pyproject.toml: [tool.shapecheck] has no key 'selct'" in run.err
+        assert run.out == ""
+
+    def test_a_defect_of_ours(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("a.py").write_text(BAD)
+        monkeypatch.setattr("codemods.check.check", lambda *_: 1 / 0)
+        assert run("check") == 2
+        assert "ZeroDivisionError" in run.err
+        assert "internal error, please report it" in run.err
+
+    def test_a_file_that_crashes_the_analysis_does_not_stop_the_others(
+        self, run: Runner, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def analyse(sources, **others):  # type: ignore[no-untyped-def]
+            if any(source.path == "b.py" for source in sources):
+                raise RecursionError("too deep")
+            return fake_analysis.analyse(sources, **others)
+
+        monkeypatch.setattr(cli, "_analysis", lambda: analyse)
+        for name in ("a.py", "b.py", "c.py"):
+            Path(name).write_text(BAD)
+        assert run("check", "--output-format", "concise") == 2
+        assert [line.split(" ")[0] for line in run.out.splitlines()[:3]] == ["a.py:2:38:", "c.py:2:38:", "b.py:1:1:"]
+        assert "internal error, please report it: RecursionError('too deep')" in run.out
+
+    def test_an_interrupt(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        Path("a.py").write_text(BAD)
+        monkeypatch.setattr("codemods.check.check", interrupt)
+        assert run("check") == 130
+        assert run.err == ""
+
+
+class TestSelection:
+    @pytest.fixture(autouse=True)
+    def file(self) -> None:
+        Path("a.py").write_text(BAD.replace("block=4", "block=4, mode='kv_head'") + UNPROVEN + "x = 1  # shapecheck: ignore\n")
+
+    @pytest.mark.parametrize(
+        ("options", "codes"),
+        [
+            ([], ["SC102", "SC201"]),
+            (["--select", "SC2"], ["SC201"]),
+            (["--select", "SC2,SC1"], ["SC102", "SC201"]),
+            (["--select", "SC2", "--select", "SC1"], ["SC102", "SC201"]),
+            (["--select", "SC", "--ignore", "SC1"], ["SC201", "SC902"]),
+            (["--ignore", "SC201"], ["SC102"]),
+            (["--unproven"], ["SC102", "SC201", "SC102"]),
+            (["--strict"], ["SC102", "SC201", "SC102"]),
+            (["--select", "SC902"], ["SC902"]),
+        ],
+    )
+    def test_the_codes_that_are_asked_for(self, run: Runner, options: list[str], codes: list[str]) -> None:
+        run("check", "--output-format", "json", *options)
+        assert run.codes == codes
+
+    def test_counts_are_of_the_codes_that_are_asked_for(self, run: Runner) -> None:
+        run("check", "--select", "SC201")
+        assert run.out.splitlines()[-1] == "2 call sites: 1 proven, 1 violated, 0 unproven; 1 file"
+
+    def test_settings_of_the_project_apply(self, run: Runner) -> None:
+        Path("pyproject.toml").write_text("[tool.shapecheck]\nignore = ['SC102']\nexclude = ['sub']\nunproven = true\n")
+        Path("sub").mkdir()
+        Path("sub/b.py").write_text(BAD)
+        run("check", "--output-format", "json")
+        assert run.codes == ["SC201"]
+
+    def test_the_command_line_goes_on_top(self, run: Runner) -> None:
+        Path("pyproject.toml").write_text("[tool.shapecheck]\nselect = ['SC201']\nignore = ['SC102']\n")
+        run("check", "--output-format", "json", "--select", "SC102")
+        assert run.codes == ["SC102"]
+        run("check", "--output-format", "json", "--ignore", "SC2")
+        assert run.codes == []
+
+    def test_chips_reach_the_analysis(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[list[str]] = []
+
+        def analyse(sources, *, root, chips):  # type: ignore[no-untyped-def]
+            seen.append([chip.name for chip in chips])
+            return fake_analysis.analyse(sources, root=root, chips=chips)
+
+        monkeypatch.setattr(cli, "_analysis", lambda: analyse)
+        run("check")
+        run("check", "--chip", "v5p", "--chip", "v4,v5e")
+        Path("pyproject.toml").write_text("[tool.shapecheck]\nchips = ['v6e']\n")
+        run("check")
+        run("check", "--chip", "v5p")
+        assert seen == [[], ["v5p", "v4", "v5e"], ["v6e"], ["v5p"]]
+
+    def test_patterns_leave_files_out(self, run: Runner) -> None:
+        assert run("check", "--exclude", "a.py") == 0
+        assert run("check", "--exclude", "a.py", "a.py") == 1
+        assert run("check", "--exclude", "./a.py,b.py", "--force-exclude", "a.py") == 0
+
+
+class TestStandardInput:
+    def test_check(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        type_in(monkeypatch, BAD.encode())
+        assert run("check", "-") == 1
+        assert run.out.startswith("-:2:38: SC102")
+
+    def test_a_file_name_gives_it_a_path_and_its_settings(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("sub").mkdir()
+        Path("sub/pyproject.toml").write_text("[tool.shapecheck]\nignore = ['SC102']\n")
+        type_in(monkeypatch, BAD.encode())
+        assert run("check", "-", "--stdin-filename", "sub/a.py") == 0
+        type_in(monkeypatch, BAD.encode())
+        assert run("check", "--stdin-filename", "new/a.py") == 1
+        assert run.out.startswith("new/a.py:2:38: SC102")
+
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    def test_fix_prints_the_file_and_reports_beside_it(self, monkeypatch: pytest.MonkeyPatch, newline: str) -> None:
+        type_in(monkeypatch, BAD.replace("\n", newline).encode())
+        status, out, err = bytes_of(monkeypatch, "fix", "-")
+        assert status == 0
+        assert out == GOOD.replace("\n", newline).encode()
+        assert err.endswith(b"1 call site: 1 proven, 0 violated, 0 unproven; 1 file; 1 fixed\n")
+
+    @pytest.mark.parametrize(("data", "status"), [(b"", 0), (b"x = (", 0), (GOOD.encode(), 0), (BAD.encode() + b"x = (", 2)])
+    def test_fix_prints_what_it_cannot_fix_as_it_is(self, monkeypatch: pytest.MonkeyPatch, data: bytes, status: int) -> None:
+        type_in(monkeypatch, data)
+        assert bytes_of(monkeypatch, "fix", "-")[:2] == (status, data)
+
+    def test_a_stub_and_an_excluded_file_are_printed_as_they_are(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        type_in(monkeypatch, BAD.encode())
+        assert run("fix", "-", "--stdin-filename", "a.pyi") == 1
+        assert run.out == BAD
+        type_in(monkeypatch, BAD.encode())
+        assert run("fix", "-", "--stdin-filename", "venv/a.py", "--force-exclude") == 0
+        assert run.out == BAD
+
+    def test_fix_shows_the_patch(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        type_in(monkeypatch, BAD.encode())
+        assert run("fix", "-", "--diff", "--stdin-filename", "a.py") == 1
+        assert run.out.startswith("--- a/a.py\n+++ b/a.py\n")
+
+
+class TestDiff:
+    @pytest.mark.parametrize(
+        ("name", "data"),
+        [
+            ("a.py", BAD.encode()),
+            ("a.py", BAD.replace("\n", "\r\n").encode()),
+            ("a.py", BAD.replace("\n", "\r").encode()),
+            ("a.py", BAD.rstrip().encode()),
+            ("a.py", b"\xef\xbb\xbf" + BAD.encode()),
+            ("a.py", ("# coding: latin-1\nx = 'é\x0c'\n" + BAD).encode("latin-1")),
+            ("a.py", (BAD + "\n" * 20 + BAD + "x = 1").encode()),
+            ("sub/with space/a.py", BAD.encode()),
+            ("é.py", BAD.encode()),
+        ],
+    )
+    def test_git_applies_it(self, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> None:
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        status, patch, _ = bytes_of(monkeypatch, "fix", "--diff")
+        assert status == 1
+        assert path.read_bytes() == data
+        subprocess.run(["git", "apply"], input=patch, check=True, capture_output=True)
+        assert path.read_bytes() == data.replace(b"block=4", b"block=3")
+
+    def test_it_says_what_would_be_fixed_and_what_remains(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD.replace("block=4", "block=4, mode='kv_head'"))
+        assert run("fix", "--diff") == 1
+        assert run.out.endswith("+out = paged_attention(pages=6, block=3, mode='kv_head')\n")
+        assert "a.py:2:38: SC102 block-not-dividing: would be fixed: use 3\n" in run.err
+        assert "SC201" in run.err
+        assert "1 fixed" not in run.err
+
+
+class TestExplain:
+    def test_one_code(self, run: Runner) -> None:
+        assert run("explain", "SC102") == 0
+        assert run.out.startswith("SC102 block-not-dividing\n")
+        assert "paged_attention: pages_per_sequence % pages_per_compute_block == 0" in run.out
+        assert "`shapecheck fix` gives `pages_per_compute_block`" in run.out
+        by_code = run.out
+        assert run("explain", "block-not-dividing") == 0
+        assert run.out == by_code
+
+    def test_every_code(self, run: Runner) -> None:
+        assert run("explain") == 0
+        lines = run.out.splitlines()
+        assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
+        assert "SC204  megacore-chip" in run.out
+        assert "SC901  unreadable-file" in run.out
+        for line in lines:
+            assert run("explain", line.split()[0]) == 0
+            assert all(len(each) <= 120 for each in run.out.splitlines() if not each.startswith("    "))
+
+    def test_one_that_needs_a_chip(self, run: Runner) -> None:
+        run("explain", "SC204")
+        assert "--chip v5p" in run.out
+
+    def test_an_unknown_code(self, run: Runner) -> None:
+        assert run("explain", "SC12") == 2
+        assert "no rule 'SC12'; nearest: SC102" in run.err
+        assert run("explain", "block-not-divding") == 2
+        assert "nearest: block-not-dividing" in run.err
+
+
+class TestHelp:
+    def test_version(self, run: Runner) -> None:
+        assert run("--version") == 0
+        assert run.out.startswith("shapecheck 0.")
+
+    @pytest.mark.parametrize("command", [[], ["check"], ["fix"], ["explain"]])
+    def test_help(self, run: Runner, command: list[str]) -> None:
+        assert run(*command, "--help") == 0
+        assert "exit status:" in run.out if not command else "examples:" in run.out
+
+
+class TestProcess:
+    """What needs a process of its own; here the analysis is the real one."""
+
+    def process(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "codemods", *arguments]
+        return subprocess.run(command, capture_output=True, check=False, **options)  # type: ignore[call-overload]
+
+    def test_a_module_and_a_script(self) -> None:
+        Path("a.py").write_text(IMPORT + "paged_attention(q, k, v, lengths, pages, pages_per_compute_block=0)\n")
+        assert b"a.py:2:67: SC110" in self.process("check").stdout
+        script = Path(sys.executable).with_name("shapecheck")
+        assert subprocess.run([script, "check"], capture_output=True, check=False).returncode == 1
+
+    def test_names_and_output_in_any_encoding(self) -> None:
+        name = os.fsdecode(b"\xff\n\x1b[31m.py")
+        Path(name).write_text(IMPORT + "'é'; paged_attention(q, k, v, lengths, pages, pages_per_compute_block=0)\n")
+        for encoding in ("ascii", "utf-8"):
+            for output_format in ("text", "concise", "json", "github", "sarif"):
+                done = self.process(
+                    "check", "--output-format", output_format, env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+                )
+                assert done.returncode == 1, done.stderr
+                assert b"\x1b" not in done.stdout
+                assert done.stderr == b""
+
+    def test_a_reader_that_goes_away_is_no_error(self) -> None:
+        Path("a.py").write_text(IMPORT + "paged_attention(q, k, v, lengths, pages, pages_per_compute_block=0)\n" * 50)
+        command = f"{sys.executable} -m codemods check --output-format json | head -1; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (1, b"")
+
+    def test_a_run_without_call_sites_imports_little(self) -> None:
+        Path("a.py").write_text("x = 1\n")
+        Path("pyproject.toml").write_text("[project]\n")
+        code = "import sys; from codemods.cli import main; main(['check']); print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+        heavy = {"libcst", "jax", "numpy", "tomllib", "difflib", "tokenize", "json", "subprocess", "dataclasses", "ast", "tempfile"}
+        assert not heavy & set(done.stdout.split())
+        assert not any(name.startswith("shapecheck") for name in done.stdout.split())
+
+    def test_a_check_does_not_import_libcst(self) -> None:
+        Path("a.py").write_text(IMPORT + "paged_attention(q, k, v, lengths, pages, pages_per_compute_block=0)\n")
+        code = "import sys; from codemods.cli import main; main(['check']); print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+        assert "SC110" in done.stdout
+        assert not {"libcst", "jax", "numpy", "jaxtyping", "beartype", "kernel"} & set(done.stdout.split())
+
+
+def test_color_is_for_terminals(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.py").write_text(BAD)
+    run("check")
+    assert "\x1b" not in run.out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    run("check")
+    assert "\x1b[1;31mSC102\x1b[0m" in run.out
+    monkeypatch.setenv("NO_COLOR", "1")
+    run("check")
+    assert "\x1b" not in run.out
