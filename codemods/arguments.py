@@ -91,7 +91,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from codemods.version import version
 
-        parser.exit(0, f"shapecheck {version()}\n")
+        print(f"shapecheck {version()}")
+        parser.exit()
 
 
 def _command(commands: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:

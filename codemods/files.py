@@ -84,11 +84,13 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
     """
     files: list[_File] = []
     problems: list[Problem] = []
+    projects: dict[str, Project] = {}
     for path in paths:
-        project = project_of(path, configuration)
-        if force_exclude and left_out(path, project):
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        project = projects.get(folder) or projects.setdefault(folder, project_of(folder, configuration))
+        if force_exclude and left_out(path, project.settings):
             continue
-        if os.path.isdir(path):
+        if folder == path:
             files += _walk(path, project, configuration, problems, tree=project.root if force_exclude else path)
         else:
             files.append(_File(path, project, (project.root,) if force_exclude else ()))
@@ -101,29 +103,35 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
     )
 
 
-def project_of(path: str, configuration: Configuration) -> Project:
-    """Return the project of a file or folder that the user named.
+def project_of(folder: str, configuration: Configuration) -> Project:
+    """Return the project of the files in a folder that the user named.
 
     Its root is the nearest folder with a pyproject.toml, a setup.py or a repository; where there is none, the folder that
     holds the outermost package.
     """
-    folder = path if os.path.isdir(path) else os.path.dirname(path)
-    for root in parents(folder):
-        if any(os.path.exists(os.path.join(root, marker)) for marker in _MARKERS):
+    outermost = next(each for each in parents(folder) if not os.path.exists(os.path.join(each, "__init__.py")))
+    return Project(_marked_root(folder) or outermost, configuration.nearest(folder))
+
+
+def left_out(path: str, settings: Settings) -> bool:
+    """Say whether a walk of the project, or of the working folder, would leave out this path or a folder above it."""
+    top = os.path.join(_marked_root(os.path.dirname(path)) or os.getcwd(), "")
+    for each in parents(path):
+        if not each.startswith(top):
             break
-    else:
-        root = next(each for each in parents(folder) if not os.path.exists(os.path.join(each, "__init__.py")))
-    return Project(root, configuration.nearest(folder))
+        if _excluded(os.path.dirname(each), os.path.basename(each), settings):
+            return True
+        is_folder = each != os.path.abspath(path) or os.path.isdir(each)
+        if is_folder and (os.path.basename(each) in _LEFT_OUT or os.path.exists(os.path.join(each, "pyvenv.cfg"))):
+            return True
+    return False
 
 
-def left_out(path: str, project: Project) -> bool:
-    """Say whether a walk of the project would leave out this path, or a folder above it."""
-    inside = [each for each in parents(path) if each.startswith(os.path.join(project.root, ""))]
-    return any(
-        _excluded(os.path.dirname(each), os.path.basename(each), project.settings)
-        or (os.path.isdir(each) and (os.path.basename(each) in _LEFT_OUT or os.path.exists(os.path.join(each, "pyvenv.cfg"))))
-        for each in inside
-    )
+def _marked_root(folder: str) -> str | None:
+    def is_marked(each: str) -> bool:
+        return any(os.path.exists(os.path.join(each, marker)) for marker in _MARKERS)
+
+    return next(filter(is_marked, parents(folder)), None)
 
 
 def shown(path: str) -> str:

@@ -1,7 +1,7 @@
 """Integers that may be unknown: polynomials over symbols and over operations on them, in one normal form.
 
 An integer is a plain `int` where it is known, else a `Term`. Two expressions that are equal by the laws of rings and of
-floor division with one divisor have the same term: `n // b * b + n % b` is `n`, `(n + -n % b) % b` is 0.
+floor division mostly have the same term: `n * b // b` is `n`, `(n + -n % b) % b` is 0.
 A division is only ever written down for an execution that got past it, so its divisor is not 0.
 """
 

@@ -76,8 +76,8 @@ class Judge:
             known = [each.formula for each in self.arrival.path] + [condition]
             if condition is False or not _consistent(known):
                 continue
-            for chip in self.chips if rule.needs is Needs.CHIP else (None,):
-                outcomes.append(self._judge_one(rule, arguments, known, chip))
+            chips = self.chips if rule.needs is Needs.CHIP else (None,)
+            outcomes += [self._judge_one(rule, arguments, known, chip) for chip in chips]
         return self._join(outcomes)
 
     def _join(self, outcomes: Sequence[Outcome]) -> Outcome:

@@ -47,7 +47,7 @@ def paged_attention(
     q: Float[Any, "batch_size num_q_heads head_dim"],
     k_pages: PlainPages | QuantizedPages,
     v_pages: PlainPages | QuantizedPages,
-    lengths: Int[Any, "batch_size"],
+    lengths: Int[Any, " batch_size"],
     page_indices: Integer[Any, "batch_size pages_per_sequence"],
     *,
     mask_value: SupportsFloat = DEFAULT_MASK_VALUE,

@@ -46,5 +46,5 @@ def local_chip() -> Chip | None:
     """Return the chip of JAX's first device; None where that is no TPU, or one we have no facts of."""
     import jax
 
-    kind = jax.devices()[0].device_kind
+    kind: str = jax.devices()[0].device_kind
     return next((chip for chip in CHIPS if kind in chip.device_kinds), None)

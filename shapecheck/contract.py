@@ -183,7 +183,9 @@ class Contract:
 
         It stops before a better value of which that cannot be told, so that the first one is the best.
         """
-        for choice in rule.fix.choices(values) if rule.fix is not None else ():
+        if rule.fix is None:
+            return
+        for choice in rule.fix.choices(values):
             verdict = self.permits(rule.fix.parameter, choice, values)
             if verdict is Verdict.UNPROVEN:
                 return

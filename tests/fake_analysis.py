@@ -7,9 +7,12 @@ is a call of `largest_divisor`, which is taken to be legal. SC201: `mode` is not
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from codemods.check import Examination, Run, summarise
+from codemods.config import Settings
+from codemods.files import Found, Project
 from codemods.findings import CallSite, Edit, Finding, ProposedFix, Value
 from codemods.rewrite import import_edit
 from codemods.source import Source
@@ -23,12 +26,19 @@ BAD = IMPORT + "out = paged_attention(pages=6, block=4)\n"
 GOOD = IMPORT + "out = paged_attention(pages=6, block=3)\n"
 UNPROVEN = IMPORT + "def f(n):\n    return paged_attention(pages=n, block=4)\n"
 
-FixOf = Callable[[Source, ast.expr], ProposedFix | None]
-
 
 def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...]) -> tuple[list[CallSite], list[Finding]]:
     judged = [result for source in sources for result in _calls(source)]
     return [site for site, _ in judged], [finding for _, findings in judged for finding in findings]
+
+
+def run_over(text: str, path: str = "a.py", **changes: object) -> Run:
+    """Return the run over one file, its findings changed."""
+    source = Source(path, text.encode())
+    sites, findings = analyse([source], root=Path(), chips=())
+    findings = [Finding(**{**vars(finding), **changes}) for finding in findings]
+    examined = Examination(Project("", Settings()), {path: source}, findings, [], sites, findings)
+    return summarise(Found((), (), 1), [examined], [])
 
 
 def _calls(source: Source) -> Iterator[tuple[CallSite, list[Finding]]]:

@@ -51,7 +51,9 @@ def test_what_is_no_setting_is_refused_with_the_file_and_the_key(tmp_path: Path,
     assert str(tmp_path / "pyproject.toml") in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "this is not TOML [", "[project]\ndependencies = ['shapecheck']"])
+@pytest.mark.parametrize(
+    "text", ["", "[project]\nname = 'x'\n", "this is not TOML [", "[project]\ndependencies = ['shapecheck']"]
+)
 def test_a_file_without_the_table_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nstrict = true\n")

@@ -131,18 +131,18 @@ def test_the_settings_are_those_of_the_nearest_pyproject() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marker", "path", "root"),
+    ("marker", "inside", "root"),
     [
-        ("project/pyproject.toml", "project/src/pkg/a.py", "project"),
+        ("project/pyproject.toml", "project/src/pkg", "project"),
         ("project/setup.py", "project/src/pkg", "project"),
-        ("project/.git/HEAD", "project/a.py", "project"),
-        ("src/pkg/__init__.py", "src/pkg/a.py", "src"),
-        ("unrelated", "src/pkg/a.py", "src/pkg"),
+        ("project/.git/HEAD", "project", "project"),
+        ("src/pkg/__init__.py", "src/pkg", "src"),
+        ("unrelated", "src/pkg", "src/pkg"),
     ],
 )
-def test_imports_start_from_the_root_of_the_project(folder: Path, marker: str, path: str, root: str) -> None:
-    write(marker, f"{path}/x.py" if "." not in path else path)
-    assert project_of(path, Configuration()).root == str(folder / root)
+def test_imports_start_from_the_root_of_the_project(folder: Path, marker: str, inside: str, root: str) -> None:
+    write(marker, f"{inside}/a.py")
+    assert project_of(inside, Configuration()).root == str(folder / root)
 
 
 class TestGit:

@@ -5,9 +5,9 @@ import itertools
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from kernel import paged_attention
 from kernel.reference import paged_attention_xla
 
@@ -105,14 +105,16 @@ def test_the_matrix_is_whole() -> None:
 def test_matrix(model: Model, run: Run) -> None:
     out = _outputs(model)[run]
     assert out.dtype == model.dtype
-    assert_resolved(out, _expected(model, run.soft_cap))
+    # Without a cap the logits, of unscaled queries, reach 70: float32 resolves them to 8e-6, and sums to worse.
+    assert_resolved(out, _expected(model, run.soft_cap), atol=1e-5 if run.soft_cap else 1e-4)
     assert not out[np.equal(LENGTHS, 0)].any()
 
 
 def test_a_megacore_mode_compiles_nothing_new() -> None:
-    call: Any = paged(sequences_of([5, 16], tokens=16, num_kv_heads=2, group=1, head_dim=8), 4)
-    for mode in (None, "batch", "kv_head"):
+    call = paged(sequences_of([5, 16], tokens=16, num_kv_heads=2, group=1, head_dim=8), 4)
+
+    def compiled_with(mode: Any) -> int:
         paged_attention(*call, pages_per_compute_block=2, megacore_mode=mode, implementation="xla")
-        compiled = paged_attention_xla._cache_size()
-        assert mode is None or compiled == before
-        before = compiled
+        return paged_attention_xla._cache_size()
+
+    assert compiled_with(None) == compiled_with("batch") == compiled_with("kv_head")

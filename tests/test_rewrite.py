@@ -132,7 +132,10 @@ class TestImports:
         [
             ("import os\n\nx = 1\n", "import os\nfrom m.n import f\n\nx = 1\n"),
             ('"""Doc."""\n\nimport os\nfrom sys import (\n    path,\n)\nx = 1\n', None),
-            ("from __future__ import annotations\n\nx = 1\n", "from __future__ import annotations\n\nfrom m.n import f\n\nx = 1\n"),
+            (
+                "from __future__ import annotations\n\nx = 1\n",
+                "from __future__ import annotations\n\nfrom m.n import f\n\nx = 1\n",
+            ),
             ('"""Doc."""\nx = 1\n', '"""Doc."""\n\nfrom m.n import f\nx = 1\n'),
             ("import os\r\nx = 1\r\n", "import os\r\nfrom m.n import f\r\nx = 1\r\n"),
             ("import os\rx = 1\r", "import os\rfrom m.n import f\rx = 1\r"),
@@ -154,7 +157,9 @@ class TestImports:
         assert result.text.decode() == (after or before.replace("x = 1", "from m.n import f\nx = 1"))
         assert import_edit(result, "m.n", "f") is None
 
-    @pytest.mark.parametrize("text", ["from m.n import f\n", "from m.n import e, f\nx = 1\n", "x = 1\nfrom m.n import (f as f)\n"])
+    @pytest.mark.parametrize(
+        "text", ["from m.n import f\n", "from m.n import e, f\nx = 1\n", "x = 1\nfrom m.n import (f as f)\n"]
+    )
     def test_one_that_is_there_is_used(self, text: str) -> None:
         assert import_edit(source(text), "m.n", "f") is None
 

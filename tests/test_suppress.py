@@ -82,7 +82,10 @@ def test_the_line_of_the_argument_or_an_end_of_the_call(line: str, left: list[st
         (f"# shapecheck: ignore\n{CALL}\n{CALL}\n", ["3 SC102", "3 SC201"]),
         (f"# shapecheck: ignore[SC102]\n# shapecheck: ignore[SC201]\n\n# more\n{CALL}\n", []),
         ("# shapecheck: ignore[SC102]\nx = [\n    0,\n    paged_attention(pages=6, block=4),\n]\n", []),
-        ("f(\n    # shapecheck: ignore\n    paged_attention(pages=6, block=4),\n    paged_attention(pages=6, block=4))\n", ["4 SC102"]),
+        (
+            "f(\n    # shapecheck: ignore\n    paged_attention(pages=6, block=4),\n    paged_attention(pages=6, block=4))\n",
+            ["4 SC102"],
+        ),
         ("paged_attention(\n    pages=6,\n    # shapecheck: ignore\n    block=4,\n)\n", []),
         ("paged_attention(\n    # shapecheck: ignore\n    pages=6,\n    block=4,\n)\n", ["1 SC102"]),
         ("# shapecheck: ignore\nif x:\n    paged_attention(pages=6, block=4)\n", ["3 SC102"]),

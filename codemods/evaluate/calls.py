@@ -177,7 +177,7 @@ def _arrive(machine: Machine, path: str, arguments: Arguments) -> Value:
 
 
 def _call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
-    from codemods.evaluate.interpreted import INTERPRETED
+    from codemods.evaluate.standard import INTERPRETED
 
     interpreted = INTERPRETED.get(path)
     if interpreted is not None:

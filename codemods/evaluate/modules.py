@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES, PACKAGES
@@ -123,10 +124,7 @@ def run(program: Program, path: str, machine: Machine | None = None) -> Machine 
         return None
     machine.state.cells[(scope.id, "__name__")] = "__imported__"
     machine.state.cells[(scope.id, "__file__")] = path
-    with machine.entered(Frame(scope)):
-        try:
-            machine.execute(source.tree.body)
-        except (Dies, Leaves, Exhausted, RecursionError):
-            pass  # what was bound so far is bound
+    with machine.entered(Frame(scope)), suppress(Dies, Leaves, Exhausted, RecursionError):
+        machine.execute(source.tree.body)  # if it ends early, what was bound so far is bound
     program.cells.update(machine.state.cells)
     return machine

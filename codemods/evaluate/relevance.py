@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemods.callees import WORDS
 from codemods.values import Class, Function
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
 
 _KERNELS = frozenset(word.decode() for word in WORDS)
 
@@ -76,7 +79,7 @@ def escapes(outer: ast.AST, inner: Any) -> bool:
 
 
 def assigned_attributes(owner: Class, machine: Machine) -> set[str]:
-    """Return the attributes that methods other than the initializer set."""
+    """Return the attributes that methods of a class other than its initializer set."""
     found: set[str] = set()
     for (scope, name), held in [*machine.state.cells.items(), *machine.program.cells.items()]:
         if scope == owner.scope and isinstance(held, Function) and name not in ("__init__", "setUp"):

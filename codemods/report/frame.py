@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from codemods.report.wording import printable
 from codemods.source import Source, Span
 
 _AROUND = 2  # lines above and below
 _WIDEST = 160  # columns of code to show
-_TAB = "    "
 
 
 class FrameLine(NamedTuple):
@@ -37,13 +37,6 @@ def frame(source: Source, span: Span) -> Iterator[FrameLine]:
             indent = _width(printable(code[shift:begin]))
             yield FrameLine(margin, " " * indent + "^" * max(1, _width(printable(shown)) - indent))
     yield FrameLine(margin, "")
-
-
-def printable(text: str) -> str:
-    """Return text that a terminal shows as it is: no escapes, no characters that move what follows."""
-    if text.isprintable():
-        return text
-    return "".join(_TAB if each == "\t" else each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def _width(text: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codemods.check import Run
 from codemods.codes import OWN_CODES, severity
 from codemods.findings import Finding
-from codemods.report.wording import sentence
+from codemods.report.wording import printable, sentence
 from shapecheck.rule import Verdict
 
 
@@ -40,7 +40,7 @@ def _command(level: str, code: str, path: str, place: dict[str, int], message: s
 
 
 def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _escape_property(text: str) -> str:

@@ -9,8 +9,8 @@ from codemods.check import Run
 from codemods.codes import OWN_CODES
 from codemods.findings import FileError, Finding
 from codemods.report.counts import Counts, closing_line
-from codemods.report.frame import frame, printable
-from codemods.report.wording import assignments, sentence, shown
+from codemods.report.frame import frame
+from codemods.report.wording import assignments, printable, sentence, shown
 from codemods.source import Source
 from shapecheck.rule import Applicability, Verdict
 

@@ -10,6 +10,8 @@ from codemods.findings import Finding, Value
 from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Verdict
 
+_TAB = "    "
+
 
 def sentence(finding: Finding) -> str:
     """Return a finding on one line: the demand, the values known, and what would be legal or why it cannot be told."""
@@ -50,3 +52,10 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return repr(value)
+
+
+def printable(text: str) -> str:
+    """Return text that a terminal shows as it is: no escapes, no characters that move what follows."""
+    if text.isprintable():
+        return text
+    return "".join(_TAB if each == "\t" else each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -23,7 +23,8 @@ def _is_count(*values: Any) -> bool:
 
 def _blocks(values: Values) -> Iterator[int]:
     """The divisors of the page count: those not above the present block from the largest down, then the others."""
-    pages, block = values.get("pages_per_sequence"), values.get("pages_per_compute_block")
+    pages: Any = values.get("pages_per_sequence")
+    block: Any = values.get("pages_per_compute_block")
     if _is_count(pages):
         block = block if _is_count(block) else pages
         legal = divisors(pages)
@@ -32,7 +33,8 @@ def _blocks(values: Values) -> Iterator[int]:
 
 
 def _padding(values: Values) -> str | None:
-    pages, block = values.get("pages_per_sequence"), values.get("pages_per_compute_block")
+    pages: Any = values.get("pages_per_sequence")
+    block: Any = values.get("pages_per_compute_block")
     if not _is_count(pages, block):
         return None
     return f"pad page_indices to {-(-pages // block) * block} pages (kernel.pad_page_indices)"
@@ -46,7 +48,7 @@ def _modes(values: Values) -> Iterator[str | None]:
 
 
 def _kv_heads(values: Values) -> str | None:
-    query = values.get("num_q_heads")
+    query: Any = values.get("num_q_heads")
     return f"legal num_kv_heads: {', '.join(map(str, divisors(query)))}" if _is_count(query) else None
 
 
@@ -149,7 +151,9 @@ RULES = (
         "page-indices-dtype",
         Relation("page_indices_dtype in ('int32', 'uint32')"),
         message="page_indices must be int32 (uint32 compiles as well)",
-        explanation="Upstream checks nothing: int16 dies in lowering as an internal verification error, float32 as an indexing error.",
+        explanation=(
+            "Upstream checks nothing: int16 dies in lowering as an internal verification error, float32 as an indexing error."
+        ),
         argument="page_indices",
         advice=lambda values: "page_indices.astype(jnp.int32)",
     ),
@@ -181,7 +185,9 @@ RULES = (
         "empty-axis",
         Relation("min(num_q_heads, num_kv_heads, head_dim, total_num_pages, page_size, pages_per_sequence) >= 1"),
         message="no axis but batch_size may be 0",
-        explanation="Upstream checks nothing: an empty axis ends in a ZeroDivisionError, in an empty grid, or in uninitialised output.",
+        explanation=(
+            "Upstream checks nothing: an empty axis ends in a ZeroDivisionError, in an empty grid, or in uninitialised output."
+        ),
         argument="page_indices",
     ),
     Rule(
@@ -210,8 +216,8 @@ RULES = (
         Relation("attn_logits_soft_cap is None or 0 < abs(attn_logits_soft_cap) <= 3.4028234663852886e38"),
         message="the soft cap must be finite and not 0; None means no cap",
         explanation=(
-            "Logits become `cap * tanh(logits / cap)`. Upstream takes 0.0, which does not mean off, and divides by it: silently wrong "
-            "numbers. NaN and infinity give NaN."
+            "Logits become `cap * tanh(logits / cap)`. Upstream takes 0.0, which does not mean off, and divides by it: "
+            "silently wrong numbers. NaN and infinity give NaN."
         ),
         argument="attn_logits_soft_cap",
         advice=lambda values: "None, for no cap",
@@ -221,7 +227,9 @@ RULES = (
         "mask-value",
         Relation("mask_value < 0"),
         message="the mask value must be negative",
-        explanation="It replaces the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax.",
+        explanation=(
+            "It replaces the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
+        ),
         argument="mask_value",
     ),
     Rule(
@@ -241,7 +249,9 @@ RULES = (
         "megacore-kv-heads",
         Relation("megacore_mode != 'kv_head' or num_kv_heads % 2 == 0"),
         message="megacore mode 'kv_head' needs an even number of KV heads",
-        explanation="Each of the two cores takes half of the KV heads of one device. Upstream raises a ValueError without the number.",
+        explanation=(
+            "Each of the two cores takes half of the KV heads of one device. Upstream raises a ValueError without the number."
+        ),
         argument="megacore_mode",
         fix=_MODE_FIX,
     ),

@@ -49,6 +49,21 @@ def quantized(sequences: Sequences) -> Sequences:
     return sequences._replace(k=k, v=v)
 
 
+def with_garbage(sequences: Sequences) -> Sequences:
+    """Return the sequences with NaN, or in int8 the largest number, in all slots past their lengths."""
+    tokens = _shape(sequences.k)[2]
+    unused = np.arange(tokens) >= sequences.lengths[:, None]
+
+    def spoil(each: np.ndarray) -> np.ndarray:
+        return np.where(unused[None, :, :, None], _garbage(each), each)
+
+    k, v = (
+        QuantizedTensor(*map(spoil, each)) if isinstance(each, QuantizedTensor) else spoil(each)
+        for each in (sequences.k, sequences.v)
+    )
+    return sequences._replace(k=k, v=v)
+
+
 def paged(sequences: Sequences, page_size: int, *, spare_pages: int = 0, seed: int = 0) -> Call:
     """Cut the sequences into pages, and shuffle these through a pool that has some pages more, full of NaN."""
     _, batch, tokens, _ = _shape(sequences.k)
@@ -57,8 +72,7 @@ def paged(sequences: Sequences, page_size: int, *, spare_pages: int = 0, seed: i
 
     def pool(each: np.ndarray) -> np.ndarray:
         num_kv_heads, *_, width = each.shape
-        empty = np.nan if jnp.issubdtype(each.dtype, jnp.floating) else 127
-        out = np.full((num_kv_heads, pages + spare_pages, page_size, width), empty, each.dtype)
+        out = np.full((num_kv_heads, pages + spare_pages, page_size, width), _garbage(each))
         out[:, ids] = each.reshape(num_kv_heads, pages, page_size, width)
         return out
 
@@ -87,10 +101,14 @@ def attention(sequences: Sequences, soft_cap: float | None = None) -> np.ndarray
     return out
 
 
-def assert_resolved(out: Any, expected: np.ndarray) -> None:
+def assert_resolved(out: Any, expected: np.ndarray, *, rtol: float = 1e-5, atol: float = 1e-5) -> None:
     """Assert that `out` is what `expected` rounds to in its dtype, give or take float32's own errors."""
     resolution = {"float32": 0.0, "bfloat16": 2.0**-8, "float16": 2.0**-10}[jnp.dtype(out.dtype).name]
-    np.testing.assert_allclose(np.asarray(out, np.float64), expected, rtol=2e-5 + resolution, atol=2e-5)
+    np.testing.assert_allclose(np.asarray(out, np.float64), expected, rtol=rtol + resolution, atol=atol)
+
+
+def _garbage(each: np.ndarray) -> Any:
+    return each.dtype.type(np.nan if jnp.issubdtype(each.dtype, jnp.floating) else 127)
 
 
 def _shape(each: Any) -> tuple[int, ...]:

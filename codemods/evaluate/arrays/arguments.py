@@ -48,23 +48,24 @@ def array(call: Call, value: Value) -> Array:
         return number
     if value is None or isinstance(value, Opaque | External | Quantized | str | bytes):
         raise Unmodelled(f"the shape of `{describe(value)}` is not known")
-    return _literal(call, _elements(call, value))
+    return _literal(call, elements(call, value))
 
 
-def _elements(call: Call, value: Value) -> tuple[Value, ...]:
-    elements = call.elements(value)
-    if not isinstance(elements, tuple):
+def elements(call: Call, value: Value) -> tuple[Value, ...]:
+    """Return the elements of a sequence."""
+    found = call.elements(value)
+    if not isinstance(found, tuple):
         raise Unmodelled("the elements of a sequence are not known")
-    return elements
+    return found
 
 
-def _literal(call: Call, elements: Sequence[Value]) -> Array:
+def _literal(call: Call, values: Sequence[Value]) -> Array:
     """Return the array that a list of numbers, of lists or of arrays is made into."""
-    if not elements:
+    if not values:
         return Array((0,), default_float(call.library), call.library)
-    if len(elements) > LIMIT:
+    if len(values) > LIMIT:
         raise Unmodelled("a list too long to follow")
-    parts = [array(call, element) for element in elements]
+    parts = [array(call, value) for value in values]
     if call.library == "numpy":
         parts = [replace(part, weak=False) for part in parts]
     dtype, _ = promote(call.library, parts)
@@ -80,7 +81,12 @@ def arrays(call: Call, value: Value) -> tuple[Array, ...]:
     """Return the arrays of a sequence, e.g. those to be stacked."""
     if isinstance(value, Array):
         raise Unmodelled("an array in place of a sequence of arrays")
-    return tuple(array(call, element) for element in _elements(call, value))
+    return tuple(array(call, element) for element in elements(call, value))
+
+
+def as_size(value: Value) -> Int | None:
+    """Return a number, known or not, that is certain to be one; else None."""
+    return None if isinstance(value, Opaque) and value.at_least is None else as_int(value)
 
 
 def size(call: Call, value: Value) -> Int:
@@ -105,7 +111,7 @@ def sizes(call: Call, value: Value) -> Shape:
         value = value.contents
     if value is None or isinstance(value, str | float | External):
         raise Unmodelled(f"`{describe(value)}` is no shape")
-    return tuple(size(call, element) for element in _elements(call, value))
+    return tuple(size(call, element) for element in elements(call, value))
 
 
 def spread_sizes(call: Call, values: tuple[Value, ...]) -> Shape:

@@ -42,9 +42,7 @@ def new_zeros(call: Call, a: Value, *sizes: Value, shape: Value = None, dtype: V
 @model(FUNCTIONS, "zeros_like", "ones_like", "empty_like")
 def zeros_like(call: Call, a: Value, dtype: Value = None, order: Value = None, *, shape: Value = None) -> Array:
     like = args.array(call, a)
-    made = _made(
-        call, like.shape if shape is None else args.new_shape(call, shape), chosen(dtype, call.library, like.dtype)
-    )
+    made = _made(call, like.shape if shape is None else args.new_shape(call, shape), chosen(dtype, call.library, like.dtype))
     return replace(made, weak=like.weak and dtype is None and call.library == "jax")
 
 
@@ -119,8 +117,9 @@ def arange(call: Call, start: Value = None, stop: Value = None, step: Value = No
     surely = all(isinstance(bound, int | Term | Array) or bound.at_least is not None for bound in bounds)
     made = chosen(dtype, call.library, default_int(call.library) if surely else None)
     shape = (shapes.steps(first, last, by),)
-    known = isinstance(first, int) and isinstance(by, int)
-    return Array(shape, made, call.library, filled(shape, made, lambda position: first + position[0] * by) if known else None)
+    if not isinstance(first, int) or not isinstance(by, int):
+        return Array(shape, made, call.library)
+    return Array(shape, made, call.library, filled(shape, made, lambda position: first + position[0] * by))
 
 
 def _float_range(call: Call, first: Value, last: Value, by: Value, dtype: Value) -> Array:
@@ -167,7 +166,8 @@ def broadcasted_iota(call: Call, dtype: Value, shape: Value, axis: Value) -> Arr
 
 
 _SCALARS = (
-    "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
+    "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "bfloat16",
 )  # fmt: skip
 
 

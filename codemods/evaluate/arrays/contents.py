@@ -5,7 +5,7 @@ What has no rule here merely forgets them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias
@@ -95,3 +95,19 @@ def combined(function: Callable[..., int], arrays: Sequence[Array], shape: Shape
 def cast(array: Array, dtype: DType | None) -> Any:
     """Return the contents after a conversion to `dtype`."""
     return combined(int, (array,), array.shape, dtype) if holds(dtype, 0) else None
+
+
+def folded(array: Array, axes: Container[int], function: Callable[[Sequence[int]], int], dtype: DType | None) -> Any:
+    """Return what a function gives for the elements along some axes, which become of size 1; None where unknown."""
+    if array.contents is None or not holds(dtype, 0):
+        return None
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(array.shape))
+    groups: dict[Position, list[int]] = {position: [] for position in positions(kept)}
+    for position in positions(array.shape):
+        place = tuple(0 if axis in axes else index for axis, index in enumerate(position))
+        groups[place].append(element(array.contents, position))
+    try:
+        made = [function(group) for group in groups.values()]
+    except ValueError:  # the largest of none
+        return None
+    return nest(made, kept) if all(holds(dtype, number) for number in made) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
@@ -23,18 +24,20 @@ OPERATORS: Mapping[str, str] = {
     "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
 }  # fmt: skip
 
-_ON_INTEGERS: Mapping[str, Callable[..., int]] = {
+_ON_INTEGERS: Mapping[str, Callable[..., Any]] = {
     "add": operator.add, "subtract": operator.sub, "sub": operator.sub, "multiply": operator.mul, "mul": operator.mul,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "mod": operator.mod,
     "minimum": min, "maximum": max, "min": min, "max": max,
-    "negative": operator.neg, "neg": operator.neg, "positive": operator.pos, "abs": abs, "absolute": abs, "square": lambda n: n * n,
+    "negative": operator.neg, "neg": operator.neg, "positive": operator.pos, "abs": abs, "absolute": abs,
+    "square": lambda n: n * n,
 }  # fmt: skip
 
 _INEXACT = frozenset(
     {
         "divide", "true_divide", "div", "arctan2", "atan2", "hypot", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2",
         "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "sigmoid",
-        "logistic", "reciprocal", "erf", "softmax", "log_softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid", "logsigmoid",
+        "logistic", "reciprocal", "erf", "softmax", "log_softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid",
+        "logsigmoid",
     }
 )  # fmt: skip
 _COMPARISONS = frozenset(
@@ -106,8 +109,8 @@ def _library(left: Value, right: Value) -> str:
 
 
 _UNARY = (
-    "abs", "negative", "positive", "square", "sign", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos",
-    "tan", "sinh", "cosh", "tanh", "reciprocal", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
+    "abs", "negative", "positive", "square", "sign", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin",
+    "cos", "tan", "sinh", "cosh", "tanh", "reciprocal", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
 )  # fmt: skip
 _BINARY = (
     "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder", "minimum", "maximum", "logical_and",
@@ -119,7 +122,24 @@ _ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus", "softmax", "log_s
 
 @model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert", "copysign", "nan_to_num")
 @model(TORCH, *_UNARY, "neg", "rsqrt", "sigmoid", "relu", "erf", "absolute")
-@model("jax.lax", "abs", "neg", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tanh", "logistic", "sign", "square", "erf")
+@model(
+    "jax.lax",
+    "abs",
+    "neg",
+    "exp",
+    "log",
+    "log1p",
+    "expm1",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "logistic",
+    "sign",
+    "square",
+    "erf",
+)
 @model("jax.nn", *_ACTIVATIONS, "swish", "tanh", "log_sigmoid", "relu6")
 @model("torch.nn.functional", *_ACTIVATIONS, "logsigmoid", "tanh", "relu6")
 @model(TORCH, "softmax", "log_softmax")

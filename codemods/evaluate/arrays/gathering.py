@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
-from codemods.evaluate.arrays.contents import reshaped
 from codemods.evaluate.arrays.dtypes import chosen, default_float, default_int
 from codemods.evaluate.arrays.indexing import picked, sliced
 from codemods.evaluate.arrays.signatures import AT, FUNCTIONS, METHODS, TORCH, model
@@ -84,9 +83,7 @@ def lax_slice(call: Call, a: Value, start_indices: Value, limit_indices: Value, 
 
 
 @model("jax.lax", "slice_in_dim")
-def slice_in_dim(
-    call: Call, a: Value, start_index: Value, limit_index: Value, stride: Value = 1, axis: Value = 0
-) -> Array:
+def slice_in_dim(call: Call, a: Value, start_index: Value, limit_index: Value, stride: Value = 1, axis: Value = 0) -> Array:
     array = args.array(call, a)
     along = shapes.axis_of(len(array.shape), args.integer(axis))
     start, limit = (None if bound is None else args.size(call, bound) for bound in (start_index, limit_index))

@@ -124,7 +124,9 @@ def _gather(array: Array, keys: Sequence[Value]) -> Array:
     if numbers and array.library == UNKNOWN:
         raise Unmodelled("where the axes of an index go differs between libraries")
     if array.library == "torch":
-        array = _basic(array, [key if isinstance(key, int | Term) else Slice(None, None, None) for key in keys if key is not None])
+        array = _basic(
+            array, [key if isinstance(key, int | Term) else Slice(None, None, None) for key in keys if key is not None]
+        )
         keys = [key for key in keys if not isinstance(key, int | Term)]
     gathered = [place for place, key in enumerate(keys) if isinstance(key, int | Term | _Gathered)]
     shape = shapes.broadcast(*(key.shape for key in keys if isinstance(key, _Gathered)))

@@ -129,7 +129,9 @@ def random(call: Call, shape: Value = None, dtype: Value = None) -> Array:
 
 
 @model(_NUMPY, "normal", "uniform")
-def numpy_normal(call: Call, loc: Value = 0.0, scale: Value = 1.0, shape: Value = None, *, low: Value = 0.0, high: Value = 1.0) -> Array:
+def numpy_normal(
+    call: Call, loc: Value = 0.0, scale: Value = 1.0, shape: Value = None, *, low: Value = 0.0, high: Value = 1.0
+) -> Array:
     given = _given(call, shape, loc, scale, low, high)
     return _floats(given, python=shape is None and not given)
 

@@ -168,7 +168,7 @@ def t(call: Call, a: Value) -> Array:
     return reversed_axes(array)
 
 
-@model((*FUNCTIONS), "moveaxis")
+@model(FUNCTIONS, "moveaxis")
 @model(TORCH, "moveaxis", "movedim")
 def moveaxis(call: Call, a: Value, source: Value, destination: Value) -> Array:
     array = args.array(call, a)

@@ -125,7 +125,7 @@ def _widths(call: Call, pad_width: Value, axis: int) -> tuple[Int, Int]:
         return number, number
     parts = args.elements(call, pad_width)
     if all(args.as_size(part) is not None for part in parts):
-        before, *_, after = sizes = args.sizes(call, parts)
+        before, *_, after = args.sizes(call, parts)
         return before, after
     before, *_, after = args.sizes(call, parts[axis if len(parts) > 1 else 0])
     return before, after
@@ -139,7 +139,5 @@ def torch_pad(call: Call, a: Value, pad: Value, mode: Value = "constant", value:
 
 
 def _padded(array: Array, widths: list[tuple[Int, Int]]) -> Array:
-    shape = tuple(
-        terms.add(size, terms.add(before, after)) for size, (before, after) in zip(array.shape, widths, strict=True)
-    )
+    shape = tuple(terms.add(size, terms.add(before, after)) for size, (before, after) in zip(array.shape, widths, strict=True))
     return replace(array, shape=shape, contents=None)

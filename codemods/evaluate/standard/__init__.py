@@ -1,5 +1,6 @@
-"""What functions of the standard library and of frameworks do; importing this fills the table of interpreted functions."""
+"""What functions of the standard library and of frameworks do."""
 
-from codemods.evaluate.standard import functions, numbers, objects, sequences
+from codemods.evaluate.interpreted import INTERPRETED
+from codemods.evaluate.standard import functions, numbers, objects, sequences  # each fills the table
 
-__all__ = ["functions", "numbers", "objects", "sequences"]
+__all__ = ["INTERPRETED", "functions", "numbers", "objects", "sequences"]

@@ -96,8 +96,7 @@ def _pow(machine: Machine, base: Value, exponent: Value) -> Value:
     return operators.binary("**", base, exponent)
 
 
-@computes("shapecheck.largest_divisor", "shapecheck.plan.largest_divisor")
-def _largest_divisor(machine: Machine, value: Value, at_most: Value) -> Value:
+def _largest_divisor(value: Value, at_most: Value) -> Value:
     try:
         return terms.divisor(integer(value), integer(at_most))
     except ZeroDivisionError:
@@ -105,13 +104,11 @@ def _largest_divisor(machine: Machine, value: Value, at_most: Value) -> Value:
 
 
 @interprets("shapecheck.largest_divisor", "shapecheck.plan.largest_divisor")
-def _largest_divisor_by_name(machine: Machine, arguments: Arguments) -> Value:
+def _largest_divisor_call(machine: Machine, arguments: Arguments) -> Value:
     given = dict(zip(("n", "at_most"), arguments.positional, strict=False)) | dict(arguments.keywords)
     if set(given) != {"n", "at_most"}:
         raise Unmodelled("its arguments are not followed")
-    return machine.spread(
-        lambda n, most: _largest_divisor(machine, n, most), given["n"], given["at_most"], text=text_of(arguments)
-    )
+    return machine.spread(_largest_divisor, given["n"], given["at_most"], text=text_of(arguments))
 
 
 @interprets("shapecheck.megacore_mode_for", "shapecheck.plan.megacore_mode_for")

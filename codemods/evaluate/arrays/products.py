@@ -1,0 +1,114 @@
+"""Products of matrices and what generalises them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codemods.evaluate.arrays import arguments as args
+from codemods.evaluate.arrays import shapes
+from codemods.evaluate.arrays.dtypes import chosen
+from codemods.evaluate.arrays.promotion import promote
+from codemods.evaluate.arrays.shapes import Shape
+from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, model
+from codemods.evaluate.library import Call, Unmodelled
+from codemods.terms import Int
+from codemods.values import Array, Value
+
+
+def _product(call: Call, shape: Shape, arrays: list[Array], dtype: Value = None) -> Array:
+    promoted, weak = promote(call.library, arrays)
+    return Array(shape, chosen(dtype, call.library, promoted), call.library, weak=weak and dtype is None)
+
+
+@model((*FUNCTIONS, *TORCH), "matmul")
+@model(TORCH, "mm", "bmm", "mv")
+def matmul(call: Call, a: Value, b: Value, *, preferred_element_type: Value = None) -> Array:
+    left, right = args.array(call, a), args.array(call, b)
+    return _product(call, shapes.matmul(left.shape, right.shape), [left, right], preferred_element_type)
+
+
+@model((*FUNCTIONS, *METHODS, *TORCH), "dot")
+def dot(call: Call, a: Value, b: Value, *, preferred_element_type: Value = None) -> Array:
+    left, right = args.array(call, a), args.array(call, b)
+    if not left.shape or not right.shape:
+        shape = (*left.shape, *right.shape)
+    else:
+        row, column = left.shape, right.shape
+        shapes.agree(row[-1], column[-2] if len(column) > 1 else column[-1])
+        shape = (*row[:-1], *(column[:-2] + column[-1:] if len(column) > 1 else ()))
+    return _product(call, shape, [left, right], preferred_element_type)
+
+
+@model(FUNCTIONS, "vdot")
+def vdot(call: Call, a: Value, b: Value) -> Array:
+    return _product(call, (), [args.array(call, a), args.array(call, b)])
+
+
+@model((*FUNCTIONS, "torch"), "inner")
+def inner(call: Call, a: Value, b: Value) -> Array:
+    left, right = args.array(call, a), args.array(call, b)
+    if not left.shape or not right.shape:
+        return _product(call, (*left.shape, *right.shape), [left, right])
+    shapes.agree(left.shape[-1], right.shape[-1])
+    return _product(call, (*left.shape[:-1], *right.shape[:-1]), [left, right])
+
+
+@model((*FUNCTIONS, *TORCH), "outer")
+def outer(call: Call, a: Value, b: Value) -> Array:
+    left, right = args.array(call, a), args.array(call, b)
+    return _product(call, (shapes.total(left.shape), shapes.total(right.shape)), [left, right])
+
+
+@model((*FUNCTIONS, "torch"), "tensordot")
+def tensordot(call: Call, a: Value, b: Value, axes: Value = 2) -> Array:
+    left, right = args.array(call, a), args.array(call, b)
+    if not isinstance(axes, int):
+        raise Unmodelled("`tensordot` over named axes")
+    for size, other in zip(left.shape[len(left.shape) - axes :], right.shape[:axes], strict=True):
+        shapes.agree(size, other)
+    return _product(call, (*left.shape[: len(left.shape) - axes], *right.shape[axes:]), [left, right])
+
+
+@model((*FUNCTIONS, "torch"), "einsum")
+def einsum(call: Call, subscripts: Value, *operands: Value, preferred_element_type: Value = None) -> Array:
+    if not isinstance(subscripts, str) or "." in subscripts:
+        raise Unmodelled("`einsum` without plain subscripts")
+    arrays = [args.array(call, operand) for operand in operands]
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    names = inputs.split(",")
+    if not arrow:
+        joined = "".join(names)
+        output = "".join(sorted(name for name in set(joined) if joined.count(name) == 1))
+    sizes = _sizes(names, arrays)
+    if len(set(output)) < len(output) or not set(output) <= sizes.keys():
+        shapes.fails(f"the output of {subscripts!r}")
+    return _product(call, tuple(sizes[name] for name in output), arrays, preferred_element_type)
+
+
+def _sizes(names: list[str], arrays: list[Array]) -> dict[str, Int]:
+    """Return the size of each name; the same name may stand for 1 and for another size."""
+    if [len(each) for each in names] != [len(array.shape) for array in arrays]:
+        shapes.fails("the ranks are not those of the subscripts")
+    sizes: dict[str, Int] = {}
+    for each, array in zip(names, arrays, strict=True):
+        for name, size in zip(each, array.shape, strict=True):
+            (sizes[name],) = shapes.broadcast((sizes.get(name, 1),), (size,))
+    return sizes
+
+
+@model("jax.lax", "dot_general")
+def dot_general(
+    call: Call, a: Value, b: Value, dimension_numbers: Value, precision: Value = None, preferred_element_type: Value = None
+) -> Array:
+    left, right = args.array(call, a), args.array(call, b)
+    contracting, batch = args.elements(call, dimension_numbers)
+    (left_sum, right_sum), (left_batch, right_batch) = (
+        [args.integers(call, axes) for axes in args.elements(call, pair)] for pair in (contracting, batch)
+    )
+    common = [shapes.agree(left.shape[i], right.shape[j]) for i, j in zip(left_batch, right_batch, strict=True)]
+    for i, j in zip(left_sum, right_sum, strict=True):
+        shapes.agree(left.shape[i], right.shape[j])
+    rows = [size for axis, size in enumerate(left.shape) if axis not in (*left_sum, *left_batch)]
+    columns = [size for axis, size in enumerate(right.shape) if axis not in (*right_sum, *right_batch)]
+    made = _product(call, (*common, *rows, *columns), [left, right], preferred_element_type)
+    return replace(made, weak=False)

@@ -1,0 +1,234 @@
+"""The XLA implementation: right where JAX's kernel is not, in bounded memory, and differentiable."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor, unquantize_from_int8
+
+from kernel import paged_attention
+from kernel.reference import paged_attention_xla
+
+from .kernel_helpers import (
+    Call,
+    Sequences,
+    assert_resolved,
+    attention,
+    cast,
+    paged,
+    quantized,
+    sequences_of,
+    with_garbage,
+)
+
+BLOCK = 2
+PAGE_SIZE = 4
+
+
+def _small(lengths: list[int], **changes: Any) -> Sequences:
+    return sequences_of(lengths, **{"tokens": 16, "num_kv_heads": 2, "group": 3, "head_dim": 8, **changes})
+
+
+def _attend(call: Call, **options: Any) -> jax.Array:
+    return paged_attention(*call, **{"pages_per_compute_block": BLOCK, "implementation": "xla", **options})
+
+
+@pytest.mark.parametrize("inline_seq_dim", [True, False])
+def test_rows_of_length_zero_are_zeros(inline_seq_dim: bool) -> None:
+    sequences = _small([0, 16, 0])
+    sequences.q[[0, 2]] = np.nan
+    out = _attend(paged(sequences, PAGE_SIZE), inline_seq_dim=inline_seq_dim)
+    assert not np.any(out[[0, 2]])
+    assert_resolved(out[1], attention(_small([0, 16, 0]))[1])
+
+
+def test_a_batch_may_hold_nothing() -> None:
+    assert not np.any(_attend(paged(_small([0, 0]), PAGE_SIZE)))
+    assert _attend(paged(_small([]), PAGE_SIZE)._replace(page_indices=np.zeros((0, 4), np.int32))).shape == (0, 6, 8)
+
+
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_what_lies_past_the_length_is_never_read(is_quantized: bool) -> None:
+    sequences = _small([0, 1, 5, 8, 15])
+    sequences = quantized(sequences) if is_quantized else sequences
+    out = _attend(paged(with_garbage(sequences), PAGE_SIZE, spare_pages=3))
+    assert_resolved(out, attention(sequences))
+
+
+def test_the_page_table_past_the_length_is_never_followed() -> None:
+    sequences = _small([1, 9])
+    call = paged(sequences, PAGE_SIZE)
+    call.page_indices[0, 1:] = -1
+    call.page_indices[1, 3:] = 10_000
+    assert_resolved(_attend(call), attention(sequences))
+
+
+def test_float32_stays_float32() -> None:
+    sequences = _small([16], head_dim=64)
+    out = _attend(paged(sequences, PAGE_SIZE))
+    assert_resolved(out, attention(sequences))
+    rounded = cast(cast(sequences, jnp.bfloat16), np.float32)
+    assert np.abs(out - attention(sequences._replace(k=rounded.k, v=rounded.v))).max() > 1e-3
+
+
+def test_every_product_is_of_full_precision() -> None:
+    program = str(jax.make_jaxpr(_attend)(paged(_small([5]), PAGE_SIZE)))
+    assert program.count("dot_general[") == program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") == 2
+
+
+def test_pages_of_one_dtype_each() -> None:
+    sequences = _small([3, 16])
+    mixed = sequences._replace(k=sequences.k.astype(jnp.bfloat16), v=(sequences.v * 50).astype(np.int8))
+    out = _attend(paged(mixed, PAGE_SIZE))
+    assert_resolved(out, attention(mixed), atol=1e-4)
+
+
+@pytest.mark.parametrize("scales_width", [1, 8])
+@pytest.mark.parametrize("scales_dtype", ["float32", "bfloat16"])
+def test_quantized_pages_read_as_jax_dequantizes_them(scales_width: int, scales_dtype: str) -> None:
+    call = paged(quantized(_small([3, 16])), PAGE_SIZE)
+
+    def stored(pages: QuantizedTensor) -> QuantizedTensor:
+        shape = (*pages.scales.shape[:-1], scales_width)
+        return pages._replace(scales=np.broadcast_to(pages.scales, shape).astype(jnp.dtype(scales_dtype)))
+
+    pages = stored(call.k_pages), stored(call.v_pages)
+    plain = (unquantize_from_int8(QuantizedTensor(*map(jnp.asarray, each)), jnp.float32) for each in pages)
+    out = _attend(call._replace(k_pages=pages[0], v_pages=pages[1]))
+    assert_resolved(out, _attend(call._replace(**dict(zip(("k_pages", "v_pages"), plain, strict=True)))))
+
+
+@pytest.mark.parametrize("mask_value", [-1.0, -1e4, -np.inf])
+def test_the_mask_value_is_the_kernels(mask_value: float) -> None:
+    """Even one so weak that padding takes part: then as the kernel has it on slots that hold zeros."""
+    call = paged(_small([0, 1, 9, 16]), PAGE_SIZE)
+    zeroed = with_garbage(_small([0, 1, 9, 16]))
+    zeroed = paged(zeroed._replace(k=np.nan_to_num(zeroed.k), v=np.nan_to_num(zeroed.v)), PAGE_SIZE)
+    kernel = _attend(zeroed, mask_value=mask_value, implementation="interpret")
+    np.testing.assert_allclose(_attend(call, mask_value=mask_value), kernel, rtol=0.05, atol=0.05)
+
+
+def _pieces(jaxpr: Any) -> Iterator[Any]:
+    """Yield the type of whatever the program computes, loop bodies and branches included."""
+    for equation in jaxpr.eqns:
+        yield from (variable.aval for variable in equation.outvars)
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "eqns")):
+            inner = getattr(parameter, "jaxpr", parameter)
+            if hasattr(inner, "eqns"):
+                yield from _pieces(inner)
+
+
+def _long(dtype: str, is_quantized: bool) -> Call:
+    """64 pages a sequence in a pool of 8: gathered whole, 32 times a compute block."""
+    call = paged(cast(_small([16, 16]), dtype), PAGE_SIZE)
+    call = paged(quantized(cast(_small([16, 16]), dtype)), PAGE_SIZE) if is_quantized else call
+    return call._replace(page_indices=np.tile(call.page_indices, 16))
+
+
+@pytest.mark.parametrize("is_quantized", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_no_more_than_one_block_is_gathered(dtype: str, is_quantized: bool) -> None:
+    call = _long(dtype, is_quantized)
+    block = call.page_indices.shape[0] * 2 * BLOCK * PAGE_SIZE * 8  # batch_size * num_kv_heads * tokens * head_dim
+    pieces = list(_pieces(jax.make_jaxpr(_attend)(call).jaxpr))
+    assert max(piece.size for piece in pieces) == block
+    compiled = jax.jit(_attend).lower(call).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 3 * 4 * block  # in float32: K, V and what is small
+
+
+def test_the_gradient_gathers_no_more_either() -> None:
+    call = _long("float32", is_quantized=False)
+    block, pool = 2 * 2 * BLOCK * PAGE_SIZE * 8, call.k_pages.size
+
+    def loss(q: Any, k_pages: Any, v_pages: Any) -> jax.Array:
+        return _attend(Call(q, k_pages, v_pages, call.lengths, call.page_indices)).sum()
+
+    pieces = _pieces(jax.make_jaxpr(jax.grad(loss, argnums=(0, 1, 2)))(*call[:3]).jaxpr)
+    assert max(piece.size for piece in pieces) == max(block, pool)
+
+
+def _dense_attention(call: Call, soft_cap: float | None) -> jax.Array:
+    """Gather everything, and mask: slow, plain, and differentiable by JAX."""
+    num_kv_heads, _, _, head_dim = call.k_pages.shape
+    k, v = (
+        pages[:, call.page_indices].reshape(num_kv_heads, len(call.q), -1, head_dim) for pages in (call.k_pages, call.v_pages)
+    )
+    q = call.q.reshape(len(call.q), num_kv_heads, -1, head_dim)
+    logits = jnp.einsum("bhgd,hbtd->bhgt", q, k, precision="highest")
+    logits = logits if soft_cap is None else soft_cap * jnp.tanh(logits / soft_cap)
+    weights = jax.nn.softmax(logits, where=jnp.arange(k.shape[2]) < call.lengths[:, None, None, None], initial=-1e30)
+    return jnp.einsum("bhgt,hbtd->bhgd", weights, v, precision="highest").reshape(call.q.shape)
+
+
+@pytest.mark.parametrize("soft_cap", [None, 2.0])
+@pytest.mark.parametrize("implementation", ["xla", "auto", "interpret"])
+def test_gradients(implementation: str, soft_cap: float | None) -> None:
+    call = paged(_small([1, 9, 16]), PAGE_SIZE)
+
+    def loss(attend: Any) -> Any:
+        return lambda q, k_pages, v_pages: jnp.sin(attend(call._replace(q=q, k_pages=k_pages, v_pages=v_pages))).sum()
+
+    ours = loss(lambda call: _attend(call, attn_logits_soft_cap=soft_cap, implementation="xla"))
+    plain = loss(lambda call: _dense_attention(call, soft_cap))
+    expected = jax.grad(plain, argnums=(0, 1, 2))(*call[:3])
+    if implementation == "interpret":  # its result is of bfloat16 pages, and the sine's slope with it
+        expected = jax.grad(ours, argnums=(0, 1, 2))(*call[:3])
+    theirs = loss(lambda call: _attend(call, attn_logits_soft_cap=soft_cap, implementation=implementation))
+    tolerance = 0.1 if implementation == "interpret" else 1e-5
+    for ours_, expected_ in zip(jax.grad(theirs, argnums=(0, 1, 2))(*call[:3]), expected, strict=True):
+        np.testing.assert_allclose(ours_, expected_, rtol=tolerance, atol=tolerance)
+
+
+def test_garbage_does_not_reach_gradients() -> None:
+    call = paged(with_garbage(_small([0, 1, 9])), PAGE_SIZE, spare_pages=1)
+    call.q[0] = np.nan
+    gradients = jax.grad(lambda *arrays: _attend(Call(*arrays, *call[3:])).sum(), argnums=(0, 1, 2))(*call[:3])
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+    assert not np.any(gradients[0][0])
+
+
+def test_the_longest_row_decides_how_far_it_goes() -> None:
+    """A program for long tables takes no longer for short rows: past them, nothing is computed."""
+    program = str(jax.make_jaxpr(lambda call: _attend(call))(_long("float32", is_quantized=False)))
+    assert program.count("cond[") == 1
+    assert program.index("cond[") < program.index("gather[")
+
+
+@st.composite
+def _geometries(draw: st.DrawFn) -> dict[str, Any]:
+    block, blocks, page_size = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    tokens = block * blocks * page_size
+    return {
+        "lengths": draw(st.lists(st.integers(0, tokens), min_size=1, max_size=4)),
+        "tokens": tokens,
+        "num_kv_heads": draw(st.integers(1, 3)),
+        "group": draw(st.integers(1, 3)),
+        "head_dim": draw(st.sampled_from([1, 3, 8])),
+        "page_size": page_size,
+        "block": block,
+        "spare_pages": draw(st.integers(0, 2)),
+        "seed": draw(st.integers(0, 99)),
+    }
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    geometry=_geometries(),
+    dtype=st.sampled_from(["float32", "bfloat16", "float16"]),
+    is_quantized=st.booleans(),
+    soft_cap=st.sampled_from([None, 1.0, 30.0]),
+)
+def test_any_geometry(geometry: dict[str, Any], dtype: str, is_quantized: bool, soft_cap: float | None) -> None:
+    paging = {name: geometry.pop(name) for name in ("page_size", "spare_pages")}
+    block = geometry.pop("block")
+    sequences = cast(sequences_of(**geometry), dtype)
+    sequences = quantized(sequences) if is_quantized else sequences
+    call = paged(with_garbage(sequences), **paging, seed=geometry["seed"])
+    out = paged_attention_xla(*call, mask_value=-1e30, attn_logits_soft_cap=soft_cap, pages_per_compute_block=block)
+    assert out.dtype == dtype
+    assert_resolved(out, attention(sequences, soft_cap))
