@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from codemods.evaluate.entries import Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
-from codemods.propose import Uses, propose
+from codemods.propose import Known, Repairs
 from codemods.source import Source
 from codemods.values import Reason
 from codemods.verdicts import Judge, Outcome, plain, shown
@@ -71,8 +71,8 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
         verdicts = {each.rule.code: each.verdict for each in judged}
         call_sites.append(CallSite(site.source.path, site.source.span(site.node), callee.name, callee.contract.name, verdicts))
         if not site.expected:
-            mentioned = partial(program.mentions, beside=site.source.path)
-            findings += [_finding(site, each, uses, mentioned) for each in judged if each.verdict is not Verdict.PROVEN]
+            repairs = Repairs(site.source, uses, partial(program.mentions, beside=site.source.path))
+            findings += [_finding(site, each, repairs) for each in judged if each.verdict is not Verdict.PROVEN]
     return call_sites, findings
 
 
@@ -94,13 +94,13 @@ def _sites(program: Program, sources: Sequence[Source]) -> list[Site]:
     return list(sites.values())
 
 
-def _uses(judges: Iterable[Judge]) -> Uses:
-    """Gather what each argument expression serves."""
-    known: dict[int, list[Mapping[str, Any]]] = {}
+def _uses(judges: Iterable[Judge]) -> Mapping[int, Sequence[Known]]:
+    """Gather what is known in each execution that takes an argument from an expression, by the id of its node."""
+    known: dict[int, list[Known]] = {}
     for judge in judges:
         for node in judge.nodes.values():
             known.setdefault(id(node), []).append(judge.constants())
-    return Uses(known)
+    return known
 
 
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
@@ -120,12 +120,12 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
 
 
-def _finding(site: Site, judged: Judged, uses: Uses, mentioned: Callable[[str], bool]) -> Finding:
+def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
     rule, decisive = judged.rule, judged.decisive
     judge = next((judge for judge, outcome in judged.outcomes if outcome is decisive), judged.outcomes[0][0])
     fix = None
     if judged.verdict is Verdict.VIOLATED:
-        fix = propose(site.source, site.node, judged.outcomes, rule, uses, mentioned)
+        fix = repairs.propose(site.node, judged.outcomes, rule)
     return Finding(
         code=rule.code,
         name=rule.name,

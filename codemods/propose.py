@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,89 +14,79 @@ from codemods.source import Source
 from codemods.verdicts import Judge, Outcome
 from shapecheck.rule import Applicability, Rule, Verdict
 
+Known = Mapping[str, Any]
+"""The names of a call whose values are certain in one execution."""
+
 
 @dataclass(frozen=True)
-class Uses:
-    """Which executions each argument expression serves, of all call sites of the run, by the node's id."""
+class Repairs:
+    """Finds repairs in one file.
 
-    known: Mapping[int, Sequence[Mapping[str, Any]]]
-
-    def allow(self, node: ast.expr, callee: Callee, parameter: str, value: Any) -> bool:
-        """Say whether every call that takes its argument from this expression is certain to stay legal with `value`."""
-        known = self.known.get(id(node), ())
-        return bool(known) and all(callee.contract.permits(parameter, value, each) is Verdict.PROVEN for each in known)
-
-
-def propose(
-    source: Source,
-    call: ast.Call,
-    outcomes: Sequence[tuple[Judge, Outcome]],
-    rule: Rule,
-    uses: Uses,
-    mentioned: Callable[[str], bool],
-) -> ProposedFix | None:
-    """Return the repair of a violated rule, if one value of one argument decides and its place is in this file.
-
-    It is safe where the call fails in every execution that reaches it and the new value is written in the place of a
-    literal: at the literal itself where every use of it stays legal, else at the call.
-
-    Args:
-        source: the file that holds the call.
-        call: the call expression.
-        outcomes: what the rule comes to in each execution.
-        rule: the rule.
-        uses: what else the argument's expression serves.
-        mentioned: says whether another file of the tree mentions a name.
+    Attributes:
+        source: the file.
+        uses: what is known in each execution that takes an argument from an expression, by the id of its node.
+        mentioned: says whether another file may import a name from this one.
     """
-    if rule.fix is None:
+
+    source: Source
+    uses: Mapping[int, Sequence[Known]]
+    mentioned: Callable[[str], bool]
+
+    def propose(self, call: ast.Call, outcomes: Sequence[tuple[Judge, Outcome]], rule: Rule) -> ProposedFix | None:
+        """Return the repair of a violated rule, if another value of one argument of the call is one.
+
+        It is safe where the call fails in every execution that reaches it, and no comment would be lost.
+        """
+        judge = outcomes[0][0]
+        node = judge.nodes.get(rule.fix.parameter) if rule.fix is not None else None
+        if node is None:
+            return None
+        failing = [outcome.known for _, outcome in outcomes if outcome.verdict is Verdict.VIOLATED]
+        for value in _values(rule, judge.callee, failing[0], [outcome.known for _, outcome in outcomes]):
+            place = self._place(call, node, lambda known, value=value: _permits(rule, judge.callee, value, known))
+            if place is None:
+                return None
+            old = self.source.segment(place)
+            new = _written(value, old)
+            span = self.source.span(place)
+            safe = len(failing) == len(outcomes) and "#" not in old
+            applicability = Applicability.SAFE if safe else Applicability.UNSAFE
+            return ProposedFix(applicability, f"replace {old} by {new}", (Edit(span.start, span.end, new),))
         return None
-    judge = outcomes[0][0]
-    callee, parameter = judge.callee, rule.fix.parameter
-    node = judge.nodes.get(parameter)
-    violated = [outcome for _, outcome in outcomes if outcome.verdict is Verdict.VIOLATED]
-    value = _best(rule, callee, violated[0].known, [outcome.known for _, outcome in outcomes])
-    if node is None or value is _NONE or not any(part is node for part in ast.walk(source.tree)):
-        return None
-    literal = node if isinstance(node, ast.Constant) else lone_literal(source.tree, node, mentioned)
-    places: list[ast.expr] = []
-    if literal is not None and all(uses.allow(use, callee, parameter, value) for use in literal_uses(source, node, literal)):
-        places.append(literal)
-    elif any(part is node for part in ast.walk(call)):
-        places.append(node)
-    if not places:
-        return None
-    place = places[0]
-    always = len(violated) == len(outcomes)
-    plain = isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and literal is not None)
-    applicability = Applicability.SAFE if always and plain else Applicability.UNSAFE
-    span = source.span(place)
-    old = source.segment(place)
-    new = _written(value, old)
-    return ProposedFix(applicability, f"replace {old} by {new}", (Edit(span.start, span.end, new),))
+
+    def _place(self, call: ast.Call, node: ast.expr, legal: Callable[[Known], bool]) -> ast.expr | None:
+        """Return where to write the value: at the literal if every use of it stays legal, else at the call's argument."""
+        literal = node if isinstance(node, ast.Constant) else lone_literal(self.source.tree, node, self.mentioned)
+        if literal is not None and self._contains(literal):
+            served = [self.uses.get(id(each), ()) for each in self._readers(node, literal)]
+            if all(known and all(map(legal, known)) for known in served):
+                return literal
+        return node if any(part is node for part in ast.walk(call)) else None
+
+    def _contains(self, node: ast.expr) -> bool:
+        return any(part is node for part in ast.walk(self.source.tree))
+
+    def _readers(self, node: ast.expr, literal: ast.expr) -> Iterator[ast.expr]:
+        """Yield the expressions that take their value from a literal: itself, or every mention of its name."""
+        if node is literal:
+            yield node
+            return
+        name = node.id if isinstance(node, ast.Name) else ""
+        for part in ast.walk(self.source.tree):
+            if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
+                yield part
 
 
-_NONE = object()
+def _values(rule: Rule, callee: Callee, failing: Known, known: Sequence[Known]) -> Iterator[Any]:
+    """Yield the values that repair the failing execution and are legal in all, best first."""
+    for value in callee.contract.choices(rule, callee.contract.complete(failing)):
+        if all(_permits(rule, callee, value, each) for each in known):
+            yield value
 
 
-def _best(rule: Rule, callee: Callee, failing: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the best value for the failing execution that is legal in all of them."""
+def _permits(rule: Rule, callee: Callee, value: Any, known: Known) -> bool:
     assert rule.fix is not None
-    contract = callee.contract
-    for choice in contract.choices(rule, contract.complete(failing)):
-        if all(contract.permits(rule.fix.parameter, choice, each) is Verdict.PROVEN for each in known):
-            return choice
-    return _NONE
-
-
-def literal_uses(source: Source, node: ast.expr, literal: ast.expr) -> list[ast.expr]:
-    """Return the expressions that take their value from a literal."""
-    if node is literal:
-        return [node]
-    assert isinstance(node, ast.Name)
-    return [
-        part for part in ast.walk(source.tree)
-        if isinstance(part, ast.Name) and part.id == node.id and isinstance(part.ctx, ast.Load)
-    ]  # fmt: skip
+    return callee.contract.permits(rule.fix.parameter, value, callee.contract.complete(known)) is Verdict.PROVEN
 
 
 def _written(value: Any, old: str) -> str:

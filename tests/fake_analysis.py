@@ -1,4 +1,4 @@
-"""An analysis with two rules, for tests of what surrounds it: its sites are calls `paged_attention(pages=..., block=..., mode=...)`.
+"""An analysis of two rules, for tests of what surrounds it: a site is a call `paged_attention(pages=..., block=..., mode=...)`.
 
 SC102: `pages % block == 0`. Literals decide it; the safe fix is a literal. An unknown `pages` is unproven, and its unsafe fix
 is a call of `largest_divisor`, which is taken to be legal. SC201: `mode` is not 'kv_head'; the unsafe fix is None.

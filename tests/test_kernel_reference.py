@@ -41,15 +41,15 @@ def _attend(call: Call, **options: Any) -> jax.Array:
 @pytest.mark.parametrize("inline_seq_dim", [True, False])
 def test_rows_of_length_zero_are_zeros(inline_seq_dim: bool) -> None:
     sequences = _small([0, 16, 0])
-    sequences.q[[0, 2]] = np.nan
+    sequences.q[0::2] = np.nan
     out = _attend(paged(sequences, PAGE_SIZE), inline_seq_dim=inline_seq_dim)
-    assert not np.any(out[[0, 2]])
+    assert not np.any(out[0::2])
     assert_resolved(out[1], attention(_small([0, 16, 0]))[1])
 
 
 def test_a_batch_may_hold_nothing() -> None:
     assert not np.any(_attend(paged(_small([0, 0]), PAGE_SIZE)))
-    assert _attend(paged(_small([]), PAGE_SIZE)._replace(page_indices=np.zeros((0, 4), np.int32))).shape == (0, 6, 8)
+    assert _attend(paged(_small([]), PAGE_SIZE, spare_pages=1)).shape == (0, 6, 8)
 
 
 @pytest.mark.parametrize("is_quantized", [False, True])
@@ -123,33 +123,29 @@ def _pieces(jaxpr: Any) -> Iterator[Any]:
                 yield from _pieces(inner)
 
 
-def _long(dtype: str, is_quantized: bool) -> Call:
-    """64 pages a sequence in a pool of 8: gathered whole, 32 times a compute block."""
-    call = paged(cast(_small([16, 16]), dtype), PAGE_SIZE)
-    call = paged(quantized(cast(_small([16, 16]), dtype)), PAGE_SIZE) if is_quantized else call
+def _long(dtype: str = "float32", is_quantized: bool = False) -> Call:
+    """64 pages a sequence, out of a pool of 32: a compute block is 4 pages, all that is gathered 128."""
+    sequences = cast(_small([16, 16], head_dim=64), dtype)
+    call = paged(quantized(sequences) if is_quantized else sequences, PAGE_SIZE, spare_pages=24)
     return call._replace(page_indices=np.tile(call.page_indices, 16))
+
+
+_LONG_BLOCK = 2 * 2 * BLOCK * PAGE_SIZE * 64  # batch_size * num_kv_heads * tokens * head_dim
 
 
 @pytest.mark.parametrize("is_quantized", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_no_more_than_one_block_is_gathered(dtype: str, is_quantized: bool) -> None:
     call = _long(dtype, is_quantized)
-    block = call.page_indices.shape[0] * 2 * BLOCK * PAGE_SIZE * 8  # batch_size * num_kv_heads * tokens * head_dim
-    pieces = list(_pieces(jax.make_jaxpr(_attend)(call).jaxpr))
-    assert max(piece.size for piece in pieces) == block
+    assert max(piece.size for piece in _pieces(jax.make_jaxpr(_attend)(call).jaxpr)) == _LONG_BLOCK
     compiled = jax.jit(_attend).lower(call).compile()
-    assert compiled.memory_analysis().temp_size_in_bytes < 3 * 4 * block  # in float32: K, V and what is small
+    assert compiled.memory_analysis().temp_size_in_bytes < 3 * 4 * _LONG_BLOCK  # in float32: K, V, and what is small
 
 
 def test_the_gradient_gathers_no_more_either() -> None:
-    call = _long("float32", is_quantized=False)
-    block, pool = 2 * 2 * BLOCK * PAGE_SIZE * 8, call.k_pages.size
-
-    def loss(q: Any, k_pages: Any, v_pages: Any) -> jax.Array:
-        return _attend(Call(q, k_pages, v_pages, call.lengths, call.page_indices)).sum()
-
-    pieces = _pieces(jax.make_jaxpr(jax.grad(loss, argnums=(0, 1, 2)))(*call[:3]).jaxpr)
-    assert max(piece.size for piece in pieces) == max(block, pool)
+    call = _long()
+    gradient = jax.grad(lambda *arrays: _attend(Call(*arrays, *call[3:])).sum(), argnums=(0, 1, 2))
+    assert max(piece.size for piece in _pieces(jax.make_jaxpr(gradient)(*call[:3]).jaxpr)) == call.k_pages.size
 
 
 def _dense_attention(call: Call, soft_cap: float | None) -> jax.Array:
@@ -161,7 +157,8 @@ def _dense_attention(call: Call, soft_cap: float | None) -> jax.Array:
     q = call.q.reshape(len(call.q), num_kv_heads, -1, head_dim)
     logits = jnp.einsum("bhgd,hbtd->bhgt", q, k, precision="highest")
     logits = logits if soft_cap is None else soft_cap * jnp.tanh(logits / soft_cap)
-    weights = jax.nn.softmax(logits, where=jnp.arange(k.shape[2]) < call.lengths[:, None, None, None], initial=-1e30)
+    valid = jnp.arange(k.shape[2]) < call.lengths[:, None, None, None]
+    weights = jax.nn.softmax(jnp.where(valid, logits, -jnp.inf))
     return jnp.einsum("bhgt,hbtd->bhgd", weights, v, precision="highest").reshape(call.q.shape)
 
 
@@ -170,18 +167,15 @@ def _dense_attention(call: Call, soft_cap: float | None) -> jax.Array:
 def test_gradients(implementation: str, soft_cap: float | None) -> None:
     call = paged(_small([1, 9, 16]), PAGE_SIZE)
 
-    def loss(attend: Any) -> Any:
-        return lambda q, k_pages, v_pages: jnp.sin(attend(call._replace(q=q, k_pages=k_pages, v_pages=v_pages))).sum()
+    def gradients(attend: Any) -> Any:
+        return jax.grad(lambda *arrays: jnp.sin(attend(Call(*arrays, *call[3:]))).sum(), argnums=(0, 1, 2))(*call[:3])
 
-    ours = loss(lambda call: _attend(call, attn_logits_soft_cap=soft_cap, implementation="xla"))
-    plain = loss(lambda call: _dense_attention(call, soft_cap))
-    expected = jax.grad(plain, argnums=(0, 1, 2))(*call[:3])
-    if implementation == "interpret":  # its result is of bfloat16 pages, and the sine's slope with it
-        expected = jax.grad(ours, argnums=(0, 1, 2))(*call[:3])
-    theirs = loss(lambda call: _attend(call, attn_logits_soft_cap=soft_cap, implementation=implementation))
+    ours = gradients(lambda call: _attend(call, attn_logits_soft_cap=soft_cap, implementation=implementation))
+    plain = gradients(lambda call: _dense_attention(call, soft_cap))
+    # Interpreted, the sine's slope is taken where the kernel puts it, with its bfloat16 pages.
     tolerance = 0.1 if implementation == "interpret" else 1e-5
-    for ours_, expected_ in zip(jax.grad(theirs, argnums=(0, 1, 2))(*call[:3]), expected, strict=True):
-        np.testing.assert_allclose(ours_, expected_, rtol=tolerance, atol=tolerance)
+    for ours_, plain_ in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(ours_, plain_, rtol=tolerance, atol=tolerance)
 
 
 def test_garbage_does_not_reach_gradients() -> None:
@@ -194,7 +188,7 @@ def test_garbage_does_not_reach_gradients() -> None:
 
 def test_the_longest_row_decides_how_far_it_goes() -> None:
     """A program for long tables takes no longer for short rows: past them, nothing is computed."""
-    program = str(jax.make_jaxpr(lambda call: _attend(call))(_long("float32", is_quantized=False)))
+    program = str(jax.make_jaxpr(_attend)(_long()))
     assert program.count("cond[") == 1
     assert program.index("cond[") < program.index("gather[")
 

@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,14 @@ class Program:
         return None
 
     def mentions(self, name: str, beside: str) -> bool:
-        """Say whether a file of the tree other than `beside` has this name in it, as a whole word."""
-        word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+        """Say whether a file of the tree may import this name from the module `beside`: it has both names, as whole words."""
+        stem = Path(beside).stem
+        module = Path(beside).parent.name if stem == "__init__" else stem
+        words = [re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in (module, name)]
         for file in self._root.rglob("*.py"):
-            try:
-                if str(file) != beside and not file.samefile(beside) and word.search(file.read_bytes()):
+            with suppress(OSError):
+                if not file.samefile(beside) and _has_all(file.read_bytes(), words):
                     return True
-            except OSError:
-                continue
         return False
 
     def package_of(self, path: str) -> str:
@@ -113,6 +114,10 @@ class Program:
             folders.insert(0, folder.name)
             folder = folder.parent
         return ".".join(folders)
+
+
+def _has_all(data: bytes, words: Iterable[re.Pattern[bytes]]) -> bool:
+    return all(word.search(data) for word in words)
 
 
 def _import_root(path: str) -> str:

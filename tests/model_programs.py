@@ -1,0 +1,195 @@
+"""Expressions evaluated twice: by the models of library functions, and by the libraries themselves."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from codemods import terms
+from codemods.evaluate import arrays
+from codemods.evaluate.library import MODELS, Call
+from codemods.evaluate.operators import NAMES
+from codemods.terms import Term
+from codemods.values import Array, Bound, DType, External, ListRef, Opaque, Quantized, Reason, Slice, Value
+
+MODULES = {"jnp": "jax.numpy", "np": "numpy", "jax": "jax", "lax": "jax.lax", "torch": "torch", "F": "torch.nn.functional"}
+_UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
+
+
+class Interpreter:
+    """Evaluates an expression with the models alone."""
+
+    def __init__(self, names: Mapping[str, Value] | None = None) -> None:
+        self.names = {**{name: External(path) for name, path in MODULES.items()}, **(names or {})}
+        self.lists: dict[int, tuple[Value, ...]] = {}
+        self.counter = count()
+
+    def run(self, source: str) -> Value:
+        return self.value(ast.parse(source, mode="eval").body)
+
+    def elements(self, value: Value) -> tuple[Value, ...]:
+        return self.lists[value.id] if isinstance(value, ListRef) else tuple(value)
+
+    def fresh(self, text: str) -> Value:
+        return Opaque(("fresh", next(self.counter)), text, Reason("it is new"))
+
+    def value(self, node: ast.expr | None) -> Value:
+        match node:
+            case None:
+                return None
+            case ast.Constant(value):
+                return value
+            case ast.Name(name):
+                return self.names.get(name, External(f"builtins.{name}"))
+            case ast.Tuple(elements):
+                return tuple(map(self.value, elements))
+            case ast.List(elements):
+                made = ListRef(next(self.counter))
+                self.lists[made.id] = tuple(map(self.value, elements))
+                return made
+            case ast.Slice(lower, upper, step):
+                return Slice(self.value(lower), self.value(upper), self.value(step))
+            case ast.UnaryOp(op, operand):
+                return self.negated(_UNARY[type(op)], self.value(operand))
+            case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]):
+                return self.binary(NAMES[type(op)], self.value(left), self.value(right))
+            case ast.Subscript(value, key):
+                return self.item(self.value(value), self.value(key))
+            case ast.Attribute(value, name):
+                return self.attribute(self.value(value), name)
+            case ast.Call(function, positional, keywords):
+                return self.call(
+                    self.value(function),
+                    tuple(map(self.value, positional)),
+                    {each.arg or "": self.value(each.value) for each in keywords},
+                )
+            case _:
+                raise NotImplementedError(ast.dump(node))
+
+    def negated(self, op: str, value: Value) -> Value:
+        if isinstance(value, Array):
+            return arrays.unary(op, value)
+        return -value if op == "-" else value
+
+    def binary(self, op: str, left: Value, right: Value) -> Value:
+        if isinstance(left, Array) or isinstance(right, Array):
+            return arrays.binary(op, left, right)
+        if isinstance(left, Term) or isinstance(right, Term):
+            return {"+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": terms.floordiv}[op](left, right)
+        return eval(f"left {op} right")
+
+    def item(self, value: Value, key: Value) -> Value:
+        if isinstance(value, Array):
+            return arrays.index(value, key, self.elements)
+        return value[slice(key.lower, key.upper, key.step) if isinstance(key, Slice) else key]
+
+    def attribute(self, value: Value, name: str) -> Value:
+        if isinstance(value, External):
+            return External(f"{value.path}.{name}")
+        found = arrays.attribute(value, name)
+        return Bound(value, name) if found is None else found
+
+    def call(self, function: Value, positional: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+        if function == External("builtins.len"):
+            return arrays.length(positional[0])
+        if isinstance(function, Bound):
+            function, positional = External(f"array.{function.function}"), (function.receiver, *positional)
+        return MODELS[function.path](Call(function.path, positional, keywords, self.elements, self.fresh))
+
+
+@contextmanager
+def recorded() -> Iterator[set[str]]:
+    """Collect the paths of the models that are asked."""
+    asked: set[str] = set()
+    plain = dict(MODELS)
+
+    def recording(path: str) -> Any:
+        def model(call: Call) -> Value:
+            asked.add(path)
+            return plain[path](call)
+
+        return model
+
+    MODELS.update({path: recording(path) for path in plain})
+    try:
+        yield asked
+    finally:
+        MODELS.update(plain)
+
+
+def run_real(source: str, names: Mapping[str, Any], eagerly: bool = True) -> Any:
+    """Evaluate an expression with the libraries; unless `eagerly`, JAX only traces it, which is much faster."""
+    scope = {"jnp": jnp, "np": np, "jax": jax, "lax": jax.lax, **names}
+    results: list[Any] = []
+
+    def program() -> None:
+        results.append(eval(source, dict(scope)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a dtype of 64 bits is narrowed, that a cast is lossy, ...
+        program() if eagerly else jax.eval_shape(program)
+    return results[0]
+
+
+def assert_agrees(model: Value, real: Any) -> None:
+    """Hold what the models say against the real result."""
+    match model:
+        case Array():
+            _assert_same_array(model, real)
+        case Quantized():
+            _assert_same_array(model.weight, real.weight)
+            _assert_same_array(model.scales, real.scales)
+        case DType(name):
+            assert dtype_name(real) == name
+        case tuple():
+            assert len(model) == len(real)
+            for each, other in zip(model, real, strict=True):
+                assert_agrees(each, other)
+        case Term():
+            assert isinstance(real, int | np.integer)
+        case External():
+            assert not hasattr(real, "dtype")
+        case _:
+            assert model == real
+
+
+def _assert_same_array(model: Array, real: Any) -> None:
+    if isinstance(real, float):  # NumPy draws a Python float
+        assert model.shape == () and model.weak and model.library == "numpy"  # noqa: PT018
+        return
+    assert model.library == type(real).__module__.partition(".")[0].removesuffix("lib")
+    assert model.shape == tuple(real.shape)
+    if model.dtype is not None:
+        assert model.dtype.name == dtype_name(real.dtype)
+        if model.library == "jax":
+            assert model.weak == getattr(real, "weak_type", False)
+    if model.contents is not None:
+        assert as_tuples(real.tolist()) == model.contents
+
+
+def as_tuples(value: Any) -> Any:
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
+
+
+def dtype_name(dtype: Any) -> str:
+    return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+
+
+def has_contents(value: Value) -> bool:
+    """Say whether the elements of an array in it are known."""
+    return any(map(has_contents, value)) if isinstance(value, tuple) else getattr(value, "contents", None) is not None
+
+
+def assert_program(source: str, names: Mapping[str, tuple[Value, Any]]) -> None:
+    """Evaluate an expression both ways; `names` holds the model and the real value of each name."""
+    model = Interpreter({name: pair[0] for name, pair in names.items()}).run(source)
+    real = run_real(source, {name: pair[1] for name, pair in names.items()}, eagerly=has_contents(model))
+    assert_agrees(model, real)
