@@ -106,11 +106,13 @@ def _uses(judges: Iterable[Judge]) -> Mapping[int, Sequence[Known]]:
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
     """Put the verdicts of all executions together: one that is spelled out and fails is enough, a proof needs them all."""
     judges = [judge for judge in judges if not judge.arrival.expected] or judges
-    for rule in judges[0].rules():
-        outcomes = [(judge, judge.judge(rule)) for judge in judges]
+    for rule in CALLEES[site.callee].contract.rules:
+        outcomes = [(judge, judge.judge(rule)) for judge in judges if rule in judge.rules]
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
         if of[Verdict.VIOLATED] and not site.expected:
             yield Judged(rule, Verdict.VIOLATED, outcomes, of[Verdict.VIOLATED][0])
+        elif len(outcomes) < len(judges):
+            continue  # a rule about what is not known of every execution has nothing to say unless it fails
         elif open_ := of[Verdict.UNPROVEN] or of[Verdict.VIOLATED]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, open_[0])
         elif site.unfinished:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.codes import OWN_CODES, severity
-from shapecheck.contract import Contract
+from shapecheck.contract import CORES, Contract
 from shapecheck.contracts import CONTRACTS
-from shapecheck.rule import Needs, Rule
+from shapecheck.rule import Rule
 
 _WIDTH = 88
 
@@ -67,7 +67,7 @@ def _of_rule(uses: list[tuple[Contract, Rule]]) -> Explanation:
 def _notes(rule: Rule) -> Iterator[str]:
     if severity(rule.code) == "hint":
         yield f"A hint: off unless selected, with `--select {rule.code}`."
-    if rule.needs is Needs.CHIP:
+    if CORES in rule.relation.names:
         yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
     if rule.fix is not None:
         yield f"Fix: `shapecheck fix` gives `{rule.fix.parameter}` the best of the {rule.fix.noun} that are legal."

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codemods.callees import Callee
+from codemods.evaluate.arrays.contents import flat
 from codemods.evaluate.machine import Arrival
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
@@ -42,7 +43,7 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
     name = array.name
     match value:
         case Array(shape, dtype):
-            values = array.sizes(shape) | _dtype(f"{name}_dtype", dtype, value.library)
+            values = array.sizes(shape) | _dtype(f"{name}_dtype", dtype, value.library) | _extremes(name, value)
             plain: dict[str, Value] = {f"{name}_scales_shape": None, f"{name}_scales_dtype": None}
             return values | (plain if array.quantizable else {})
         case Quantized(weight, scales) if array.quantizable:
@@ -58,6 +59,14 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
             }
         case _:
             return {}
+
+
+def _extremes(name: str, array: Array) -> dict[str, int]:
+    """Return the least and the greatest element, where the elements are known and there are any."""
+    if array.contents is None or not array.shape:
+        return {}
+    elements = flat(array)
+    return {f"{name}_min": min(elements), f"{name}_max": max(elements)} if elements else {}
 
 
 def _dtype(name: str, dtype: DType | None, library: str) -> dict[str, Value]:

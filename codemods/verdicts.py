@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from codemods.search import counterexample
 from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import Chip
+from shapecheck.contract import CORES
 from shapecheck.relation import UNKNOWN
-from shapecheck.rule import Needs, Rule, Verdict
+from shapecheck.rule import Rule, Verdict
 
 MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of
 
@@ -56,11 +58,11 @@ class Judge:
         self.chips = chips
         self._conditional = any(condition.branch for condition in arrival.path)
 
-    def rules(self) -> Iterator[Rule]:
-        """Yield the rules that apply: those that need a chip only where one is declared."""
-        for rule in self.callee.contract.rules:
-            if rule.needs is not Needs.CHIP or self.chips:
-                yield rule
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that apply: those about a chip or about elements only where these are known."""
+        held = geometry.values_of(self.callee, self.arguments) | ({CORES: None} if self.chips else {})
+        return tuple(self.callee.contract.applicable(held))
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
@@ -76,7 +78,7 @@ class Judge:
             known = [each.formula for each in self.arrival.path] + [condition]
             if condition is False or not _consistent(known):
                 continue
-            chips = self.chips if rule.needs is Needs.CHIP else (None,)
+            chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [self._judge_one(rule, arguments, known, chip) for chip in chips]
         return self._join(outcomes)
 
@@ -101,7 +103,7 @@ class Judge:
     def _judge_one(self, rule: Rule, arguments: Mapping[str, Value], known: Sequence[Formula], chip: Chip | None) -> Outcome:
         held = geometry.values_of(self.callee, arguments)
         if chip is not None:
-            held["cores_per_device"] = chip.cores_per_device
+            held[CORES] = chip.cores_per_device
         named = {name: self._value(name, held, arguments) for name in rule.relation.names}
         values = {name: (value, self.origin(name)) for name, value in named.items()}
         constants = {name: value for name, value in held.items() if _is_known(value)}

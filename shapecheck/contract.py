@@ -10,9 +10,12 @@ from typing import Any, TypeVar
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import Chip
 from shapecheck.relation import UNKNOWN, RelationError, Values
-from shapecheck.rule import Needs, Rule, Verdict
+from shapecheck.rule import Rule, Verdict
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+CORES = "cores_per_device"
+"""The name that a declared chip defines."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,8 @@ class ArrayArgument:
 
     Each array argument `a` puts these names at the disposal of relations: `a_rank`, `a_shape`, `a_dtype`, and
     `a_AXIS` for each axis. The plain `AXIS` is the size at its first occurrence in the signature. An argument that may
-    be quantized adds `a_scales_shape` and `a_scales_dtype`, None for plain pages.
+    be quantized adds `a_scales_shape` and `a_scales_dtype`, None for plain pages. Where the elements are known, `a_min`
+    and `a_max` are the least and the greatest.
 
     Attributes:
         name: the parameter's name.
@@ -55,6 +59,8 @@ class ArrayArgument:
         yield f"{self.name}_rank", f"{self.name}.ndim"
         yield f"{self.name}_shape", f"{self.name}.shape"
         yield f"{self.name}_dtype", f"{self.name}.dtype"
+        yield f"{self.name}_min", f"{self.name}.min()"
+        yield f"{self.name}_max", f"{self.name}.max()"
         for axis, index in self.positions.items():
             yield f"{self.name}_{axis}", f"{self.name}.shape[{index}]"
         if self.quantizable:
@@ -112,7 +118,12 @@ class Contract:
         for parameter in self.parameters:
             origins[parameter.name] = parameter.name
             origins[f"{parameter.name}_type"] = f"type({parameter.name})"
-        return origins | {"cores_per_device": "the chip"}
+        return origins | {CORES: "the chip"}
+
+    @cached_property
+    def occasional(self) -> frozenset[str]:
+        """The names that a call defines only on occasion: where a chip is declared, or the elements of an array are known."""
+        return frozenset({CORES, *(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))})
 
     @cached_property
     def axes(self) -> dict[str, tuple[str, ...]]:
@@ -157,7 +168,7 @@ class Contract:
             if array.quantizable and scales is not UNKNOWN:
                 values.setdefault(f"{array.name}_scales_shape", None if scales is None else (*shape[:-1], 1))
         if chip is not None:
-            values["cores_per_device"] = chip.cores_per_device
+            values[CORES] = chip.cores_per_device
         return self.complete(values)
 
     def judge(self, values: Values) -> dict[str, Verdict]:
@@ -165,9 +176,9 @@ class Contract:
         return {rule.code: rule.judge(values) for rule in self.applicable(values)}
 
     def applicable(self, values: Values) -> Iterator[Rule]:
-        """Yield the rules that can be judged: those that need a chip only where one is declared."""
+        """Yield the rules that can be judged: those about a chip, or about elements, only where `values` has those."""
         for rule in self.rules:
-            if rule.needs is not Needs.CHIP or "cores_per_device" in values:
+            if all(name in values for name in rule.relation.names if name in self.occasional):
                 yield rule
 
     def permits(self, parameter: str, value: Any, values: Values) -> Verdict:

@@ -8,9 +8,9 @@ from numbers import Integral
 from typing import Any
 
 from shapecheck.chip import local_chip
-from shapecheck.contract import ArrayArgument, Contract
+from shapecheck.contract import CORES, ArrayArgument, Contract
 from shapecheck.relation import UNKNOWN
-from shapecheck.rule import Needs, Verdict
+from shapecheck.rule import Verdict
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
@@ -79,9 +79,9 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
 
 def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
     """Look at the device only where a rule depends on it: asking for it starts JAX's backend."""
-    open_rules = (rule for rule in contract.rules if rule.needs is Needs.CHIP and rule.judge(values) is not Verdict.PROVEN)
+    open_rules = (rule for rule in contract.rules if CORES in rule.relation.names and rule.judge(values) is not Verdict.PROVEN)
     chip = local_chip() if any(open_rules) and "jax" in sys.modules else None
-    return {"cores_per_device": chip.cores_per_device} if chip else {}
+    return {CORES: chip.cores_per_device} if chip else {}
 
 
 def sharding_note() -> tuple[str, ...]:

@@ -22,13 +22,6 @@ class Verdict(enum.StrEnum):
         return {True: cls.PROVEN, False: cls.VIOLATED}.get(outcome, cls.UNPROVEN)  # type: ignore[arg-type]
 
 
-class Needs(enum.Enum):
-    """What must be known, besides the call's shapes, dtypes and parameters, before a rule can be judged."""
-
-    NOTHING = "nothing"
-    CHIP = "a declared chip"
-
-
 class Applicability(enum.StrEnum):
     """How far a fix can be trusted.
 
@@ -73,7 +66,6 @@ class Rule:
         argument: the parameter a finding points at when the call spells it out.
         fix: the values that make a failing call legal, where one parameter decides.
         advice: what else would be legal, given the values that are known; None where nothing can be said.
-        needs: what must be known besides the call.
     """
 
     code: str
@@ -84,7 +76,6 @@ class Rule:
     argument: str
     fix: Fix | None = None
     advice: Callable[[Values], str | None] = no_advice
-    needs: Needs = Needs.NOTHING
 
     def judge(self, values: Values) -> Verdict:
         """Return the verdict on a geometry; what `values` lacks is unknown."""

@@ -24,6 +24,22 @@ MODULES = {"jnp": "jax.numpy", "np": "numpy", "jax": "jax", "lax": "jax.lax", "t
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
+INPUTS: dict[str, Any] = {
+    "x": np.zeros((2, 3, 4), np.float32),
+    "row": np.zeros((1, 4), np.float32),
+    "h": np.zeros((4,), np.float16),
+    "i": np.arange(12, dtype=np.int32).reshape(3, 4) - 4,
+    "n": np.array([3, 1, 2], np.int32),
+    "i8": np.array([1, 2], np.int8),
+    "u8": np.array([1, 2], np.uint8),
+    "b": np.array([True, False, True, True]),
+    "m": np.zeros((4, 5), np.float32),
+    "one": np.zeros((2, 1, 3, 1), np.float32),
+    "empty": np.zeros((0, 3), np.int32),
+    "scalar": np.array(2, np.int32),
+}
+
+
 class Interpreter:
     """Evaluates an expression with the models alone."""
 
@@ -162,7 +178,7 @@ def assert_agrees(model: Value, real: Any) -> None:
 
 
 def _assert_same_array(model: Array, real: Any) -> None:
-    if isinstance(real, float):  # NumPy draws a Python float
+    if type(real) is float:  # NumPy draws a Python float
         assert model.shape == () and model.weak and model.library == "numpy"  # noqa: PT018
         return
     assert model.library == type(real).__module__.partition(".")[0].removesuffix("lib")
@@ -193,3 +209,22 @@ def assert_program(source: str, names: Mapping[str, tuple[Value, Any]]) -> None:
     model = Interpreter({name: pair[0] for name, pair in names.items()}).run(source)
     real = run_real(source, {name: pair[1] for name, pair in names.items()}, eagerly=has_contents(model))
     assert_agrees(model, real)
+
+
+def inputs(library: str) -> dict[str, tuple[Value, Any]]:
+    """Return each input as the models and as the library have it."""
+    made = {"jax": jnp.asarray, "numpy": lambda array: array}[library]
+    names: dict[str, tuple[Value, Any]] = {
+        name: (
+            Array(array.shape, DType(array.dtype.name), library, as_tuples(array.tolist()) if array.dtype.kind in "iu" else None),
+            made(array),
+        )
+        for name, array in INPUTS.items()
+    }
+    names["bf"] = (Array((2, 4), DType("bfloat16"), library), made(np.zeros((2, 4), jnp.bfloat16)))
+    return names
+
+
+def expressions(*texts: str) -> list[str]:
+    """Return the lines of texts."""
+    return [line for text in texts for line in text.strip().splitlines()]

@@ -5,7 +5,7 @@ import pytest
 from shapecheck.chip import chip_of
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.relation import UNKNOWN, Relation, RelationError
-from shapecheck.rule import Fix, Needs, Rule, Verdict
+from shapecheck.rule import Fix, Rule, Verdict
 
 
 def rule(text: str, code: str = "SC001", **others: object) -> Rule:
@@ -92,7 +92,7 @@ def test_a_geometry_of_an_array_of_any_rank_leaves_its_rank_unknown() -> None:
 
 
 def test_a_rule_that_needs_a_chip_is_judged_only_where_one_is_declared() -> None:
-    contract = stated(rule("mode is None or cores_per_device == 2", needs=Needs.CHIP))
+    contract = stated(rule("mode is None or cores_per_device == 2"))
     assert contract.judge(contract.geometry(mode="batch")) == {}
     assert contract.judge(contract.geometry(mode="batch", chip=chip_of("v5e"))) == {"SC001": Verdict.VIOLATED}
 

@@ -2,50 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from codemods.evaluate.library import Unmodelled
-from codemods.values import Array, DType, Value
 
-from .model_programs import Interpreter, assert_program, run_real
-
-INPUTS: dict[str, Any] = {
-    "x": np.zeros((2, 3, 4), np.float32),
-    "row": np.zeros((1, 4), np.float32),
-    "h": np.zeros((4,), np.float16),
-    "i": np.arange(12, dtype=np.int32).reshape(3, 4) - 4,
-    "n": np.array([3, 1, 2], np.int32),
-    "i8": np.array([1, 2], np.int8),
-    "u8": np.array([1, 2], np.uint8),
-    "b": np.array([True, False, True, True]),
-    "m": np.zeros((4, 5), np.float32),
-    "one": np.zeros((2, 1, 3, 1), np.float32),
-    "empty": np.zeros((0, 3), np.int32),
-    "scalar": np.array(2, np.int32),
-}
-
-
-def contents_of(array: np.ndarray) -> Any:
-    def tuples(value: Any) -> Any:
-        return tuple(map(tuples, value)) if isinstance(value, list) else value
-
-    return tuples(array.tolist()) if array.dtype.kind in "iu" else None
-
-
-def inputs(library: str) -> dict[str, tuple[Value, Any]]:
-    """Return each input as the models and as the library have it."""
-    made = {"jax": jnp.asarray, "numpy": lambda array: array}[library]
-    names: dict[str, tuple[Value, Any]] = {
-        name: (Array(array.shape, DType(array.dtype.name), library, contents_of(array)), made(array))
-        for name, array in INPUTS.items()
-    }
-    names["bf"] = (Array((2, 4), DType("bfloat16"), library), made(np.zeros((2, 4), jnp.bfloat16)))
-    return names
-
+from .model_programs import Interpreter, assert_program, expressions, inputs, run_real
 
 CONSTRUCTORS = """
 xp.zeros(3)
@@ -185,7 +146,7 @@ xp.transpose(x)
 xp.transpose(x, (0, 2, 1))
 xp.transpose(i, axes=(1, 0))
 xp.permute_dims(x, (2, 1, 0))
-xp.permute_dims(x, axes=(-1, 0, 1))
+xp.permute_dims(x, axes=(2, 0, 1))
 x.swapaxes(0, 2)
 xp.swapaxes(i, 0, -1)
 xp.matrix_transpose(i)
@@ -287,15 +248,11 @@ i[5:]
 n[0]
 n[-1]
 n[1:]
-n[n]
-x[:, n[:2]]
-x[n[1:], :, 0]
+n[n - 1]
+x[:, n[1:] - 1]
+x[n[1:] - 1, :, 0]
 x[0, :, n]
 x[:, n - 1, 0]
-i[[0, 2]]
-i[:, [0, 1, 1]]
-i[[0, 2], [1, 1]]
-x[[0, 1], :, [0, 1]]
 x[xp.zeros((2, 3), xp.int32)]
 x[n[0] - 2]
 xp.take(x, n, axis=2)
@@ -306,7 +263,7 @@ xp.take_along_axis(i, i[:, :1] * 0, axis=1)
 xp.take_along_axis(i, i[:1] * 0, axis=0)
 xp.searchsorted(n, h)
 xp.searchsorted(n, 2)
-xp.digitize(h, n)
+xp.digitize(h, xp.sort(n))
 """
 
 ELEMENTWISE = """
@@ -327,7 +284,7 @@ i8 + u8
 i8 * 2
 i8 / u8
 i8 + 1.5
-u8 - i
+u8 - i[:, :2]
 b + i[0]
 b & b
 i & 3
@@ -577,10 +534,6 @@ len(scalar)
 """
 
 
-def expressions(*texts: str) -> list[str]:
-    return [line for text in texts for line in text.strip().splitlines()]
-
-
 EVERYWHERE = expressions(CONSTRUCTORS, SHAPES, JOINING, INDEXING, ELEMENTWISE, REDUCTIONS, PRODUCTS)
 
 
@@ -596,5 +549,5 @@ def test_of_a_call_that_fails_nothing_is_claimed(library: str, name: str, expres
     names = inputs(library)
     with pytest.raises(Unmodelled, match="fail"):
         Interpreter({each: pair[0] for each, pair in names.items()}).run(expression.replace("xp.", f"{name}."))
-    with pytest.raises((ValueError, TypeError, IndexError, AttributeError)):
+    with pytest.raises((ValueError, TypeError, IndexError, ZeroDivisionError)):
         run_real(expression.replace("xp.", f"{name}."), {each: pair[1] for each, pair in names.items()})

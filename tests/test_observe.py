@@ -14,7 +14,7 @@ from shapecheck.chip import chip_of
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.observe import geometry_of, sharding_note, static_value
 from shapecheck.relation import UNKNOWN, Relation
-from shapecheck.rule import Needs, Rule
+from shapecheck.rule import Rule
 
 CONTRACT = Contract(
     "f", (ArrayArgument("x", ("rows", "columns")), ArrayArgument("w", ("rows", "width"), True)), (Parameter("p"),), ()
@@ -118,7 +118,7 @@ MEGACORE = Contract(
     "f",
     (),
     (Parameter("mode", None),),
-    (Rule("SC204", "chip", Relation("mode is None or cores_per_device == 2"), "", "", "mode", needs=Needs.CHIP),),
+    (Rule("SC204", "chip", Relation("mode is None or cores_per_device == 2"), "", "", "mode"),),
 )
 
 

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 
 from serving.cache import allocate_pool, block_table
@@ -18,27 +19,27 @@ class Decoder:
 
     def step(self, q: jax.Array, lengths: jax.Array) -> jax.Array:
         k_pages, v_pages = self.pages
-        return attend(q, k_pages, v_pages, lengths, self.table)
+        return attend(q * self.config.head_dim**-0.5, k_pages, v_pages, lengths, self.table)
 
 
 @jax.jit
 def attend(q, k_pages, v_pages, lengths, page_indices):
-    # Short block tables are narrower than a block, so take what there is.
     return paged_attention(
-        q * q.shape[-1] ** -0.5,
+        q,
         k_pages,
         v_pages,
         lengths,
         page_indices,
-        pages_per_compute_block=min(16, page_indices.shape[1]),
+        pages_per_compute_block=min(16, page_indices.shape[1]),  # short block tables are narrower than 16 pages
     )
 
 
-def warm_up(batch_size: int = 4, context: int = 512, page_size: int = 32):
-    """Compile for the shapes of a small model before the first request."""
+def warm_up() -> jax.Array:
+    """Compile for a small batch before the first request."""
+    batch_size, context, page_size = 4, 512, 32
     pages_per_sequence = context // page_size
     q = jnp.zeros((batch_size, 16, 128), jnp.bfloat16)
     pages = jnp.zeros((8, batch_size * pages_per_sequence, page_size, 128), jnp.bfloat16)
     lengths = jnp.full((batch_size,), context, jnp.int32)
-    table = block_table(batch_size, pages_per_sequence)
+    table = np.arange(batch_size * pages_per_sequence).reshape(batch_size, pages_per_sequence)
     return paged_attention(q, pages, pages, lengths, table, pages_per_compute_block=8, megacore_mode="kv_head")

@@ -12,7 +12,7 @@ from typing import Any
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Fix, Needs, Rule
+from shapecheck.rule import Fix, Rule
 
 _DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
 
@@ -281,7 +281,28 @@ RULES = (
         explanation="Upstream documents the danger and checks nothing: on a one-core device the kernel compiles, then hangs.",
         argument="megacore_mode",
         fix=_MODE_FIX,
-        needs=Needs.CHIP,
+    ),
+    Rule(
+        "SC401",
+        "length-overrun",
+        Relation("0 <= lengths_min and lengths_max <= pages_per_sequence * page_size"),
+        message="no length may be negative, or go beyond the pages of a sequence",
+        explanation=(
+            "Upstream checks nothing: a longer row reads on into the page ids of the next row, and the last row past the end of "
+            "the table; a negative length gives a row of zeros."
+        ),
+        argument="lengths",
+    ),
+    Rule(
+        "SC402",
+        "page-id-range",
+        Relation("0 <= page_indices_min and page_indices_max < total_num_pages"),
+        message="every page id must be that of a page, also where it is only padding",
+        explanation=(
+            "Upstream checks nothing. The kernel copies every page of a compute block, those past a row's length too, so a "
+            "padding of -1 or of `total_num_pages` reads outside the pool. Pad with the id of any page, e.g. 0."
+        ),
+        argument="page_indices",
     ),
 )
 

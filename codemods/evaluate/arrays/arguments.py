@@ -15,6 +15,9 @@ from codemods.terms import Int, Symbol, Term, of
 from codemods.values import Array, DType, External, Opaque, Quantized, Value, as_int, describe
 
 
+_BOXES = (DType("int32"), DType("int64"))
+
+
 def adopted(array: Array, library: str) -> Array:
     """Return an array as it is after another library has taken it over."""
     if array.library == library:
@@ -59,15 +62,18 @@ def elements(call: Call, value: Value) -> tuple[Value, ...]:
     return found
 
 
+def firm(made: Array) -> Array:
+    """Return an array without what only NumPy's ufuncs give to Python's numbers: to give way to any other dtype."""
+    return replace(made, weak=False) if made.library == "numpy" else made
+
+
 def _literal(call: Call, values: Sequence[Value]) -> Array:
     """Return the array that a list of numbers, of lists or of arrays is made into."""
     if not values:
         return Array((0,), default_float(call.library), call.library)
     if len(values) > LIMIT:
         raise Unmodelled("a list too long to follow")
-    parts = [array(call, value) for value in values]
-    if call.library == "numpy":
-        parts = [replace(part, weak=False) for part in parts]
+    parts = [firm(array(call, value)) for value in values]
     dtype, _ = promote(call.library, parts)
     known = all(part.contents is not None and holds(dtype, 0) for part in parts)
     return Array((len(parts), *same([part.shape for part in parts])), dtype, call.library, _tuple(parts) if known else None)
@@ -81,7 +87,7 @@ def arrays(call: Call, value: Value) -> tuple[Array, ...]:
     """Return the arrays of a sequence, e.g. those to be stacked."""
     if isinstance(value, Array):
         raise Unmodelled("an array in place of a sequence of arrays")
-    return tuple(array(call, element) for element in elements(call, value))
+    return tuple(firm(array(call, element)) for element in elements(call, value))
 
 
 def as_size(value: Value) -> Int | None:
@@ -165,7 +171,7 @@ def unknown_int(call: Call, text: str, at_least: int | None = None) -> Int:
 
 
 def unboxed(made: Array) -> Value:
-    """Return NumPy's integer scalars as the numbers they are: source uses them as sizes."""
-    if made.library == "numpy" and made.shape == () and isinstance(made.contents, int):
+    """Return NumPy's usual integer scalars as the numbers they are: source uses them as sizes."""
+    if made.library == "numpy" and made.shape == () and made.dtype in _BOXES and made.contents is not None:
         return made.contents
     return made

@@ -40,6 +40,7 @@ _INEXACT = frozenset(
         "logsigmoid",
     }
 )  # fmt: skip
+_QUOTIENTS = frozenset({"divide", "true_divide"})
 _COMPARISONS = frozenset(
     {
         "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "eq", "ne", "lt", "le", "gt", "ge", "isclose",
@@ -57,7 +58,7 @@ def operation(name: str, library: str, operands: Sequence[Array]) -> Value:
         return Array(shape, BOOL, library)
     dtype, weak = promote(library, operands)
     if name in _INEXACT:
-        return Array(shape, inexact(library, dtype), library, weak=weak)
+        return Array(shape, inexact(library, dtype, quotient=name in _QUOTIENTS), library, weak=weak)
     if kind(dtype) == "bool" and name in _NOT_OF_BOOLS:
         return Array(shape, None, library)
     function = _ON_INTEGERS.get(name)

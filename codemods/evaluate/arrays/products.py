@@ -16,7 +16,7 @@ from codemods.values import Array, Value
 
 
 def _product(call: Call, shape: Shape, arrays: list[Array], dtype: Value = None) -> Array:
-    promoted, weak = promote(call.library, arrays)
+    promoted, weak = promote(call.library, [*map(args.firm, arrays)])
     return Array(shape, chosen(dtype, call.library, promoted), call.library, weak=weak and dtype is None)
 
 

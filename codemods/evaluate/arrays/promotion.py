@@ -57,9 +57,11 @@ def _promote_jax(operands: Sequence[Array]) -> tuple[DType | None, bool]:
 
 
 def _promote_numpy(operands: Sequence[Array]) -> DType | None:
-    firm = [operand for operand in operands if not operand.weak]
+    firm, weak = ([each for each in operands if each.weak is weakly] for weakly in (False, True))
     name = _join("numpy", {_name(operand) for operand in firm}) if firm else "bool"
-    return _at_least(DType(name), [each for each in operands if each.weak], "numpy") if name else None
+    if name is None or (weak and name not in _NUMPY):
+        return None
+    return _at_least(DType(name), weak, "numpy")
 
 
 def _promote_torch(operands: Sequence[Array]) -> DType | None:
@@ -116,11 +118,11 @@ def _above(library: str, name: str) -> frozenset[str]:
     return frozenset({name}).union(*(_above(library, parent) for parent in _TABLES[library][name]))
 
 
-def inexact(library: str, dtype: DType | None) -> DType | None:
-    """Return the dtype in which a library computes a square root, say, of numbers of a dtype."""
+def inexact(library: str, dtype: DType | None, quotient: bool = False) -> DType | None:
+    """Return the dtype in which a library computes a square root, say, or a quotient of numbers of a dtype."""
     if kind(dtype) not in ("bool", "int"):
         return dtype
     assert dtype is not None
-    if library == "numpy":  # half precision is enough for 8 bits
+    if library == "numpy" and not quotient:  # half precision is enough for 8 bits
         return DType({8: "float16", 16: "float32"}.get(bits(dtype), "float64"))
     return default_float(library)

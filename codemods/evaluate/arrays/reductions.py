@@ -60,10 +60,12 @@ def _total_dtype(library: str, dtype: DType | None) -> DType | None:
 def total(
     call: Call, a: Value, axis: Value = None, dtype: Value = None, *, keepdims: Value = False, where: Value = None
 ) -> Value:
-    number = _of_numbers(call, a, axis)
+    number = _of_numbers(call, a, axis) if where is None and dtype is None else None
     if number is not None:
         return number
     array = args.array(call, a)
+    if where is not None:
+        array = replace(array, contents=None)
     return _reduced(call, array, axis, keepdims, chosen(dtype, call.library, _total_dtype(call.library, array.dtype)))
 
 
@@ -72,11 +74,11 @@ def total(
 def extreme(
     call: Call, a: Value, axis: Value = None, *, keepdims: Value = False, initial: Value = None, where: Value = None
 ) -> Value:
-    number = _of_numbers(call, a, axis) if initial is None else None
+    number = _of_numbers(call, a, axis) if initial is None and where is None else None
     if number is not None:
         return number
     array = args.array(call, a)
-    if initial is not None:
+    if initial is not None or where is not None:
         array = replace(array, contents=None)
     return _reduced(call, array, axis, keepdims, array.dtype)
 
