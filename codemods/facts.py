@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from math import inf
+from math import gcd, inf
 
 from codemods import terms
 from codemods.formulas import And, Compare, Equals, Formula, Not, Truthy, conjuncts, invert, kleene_and
@@ -89,7 +89,22 @@ class Facts:
             terms.subtract(terms.multiply(divisor, terms.of(Symbol(("quotient", divisor, value), "quotient"))), value)
             for divisor, value in self._multiples
         )
-        return _solve((each for each in quotients if isinstance(each, Term)), new="quotient")
+        return _solve((each for each in quotients if isinstance(each, Term)), new="quotient") | self._shares
+
+    @cached_property
+    def _shares(self) -> dict[Atom, Int]:
+        """Known numbers that one unknown divides, such as `32 // n` and `8 // n`, as multiples of one share."""
+        numbers: dict[Int, list[int]] = {}
+        for divisor, value in self._multiples:
+            if isinstance(value, int) and not isinstance(divisor, int):
+                numbers.setdefault(divisor, []).append(value)
+        shares: dict[Atom, Int] = {}
+        for divisor, values in numbers.items():
+            whole = gcd(*values)
+            share = terms.floordiv(whole, divisor)
+            for value in values:
+                shares[Operation("floordiv", (value, divisor))] = terms.multiply(value // whole, share) if whole else 0
+        return shares
 
     def divides(self, divisor: Int, value: Int, depth: int = 4) -> bool:
         """Say whether it is certain that `divisor` divides `value`, if it is not 0."""

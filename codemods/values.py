@@ -201,10 +201,28 @@ class Partial:
 
 @dataclass(frozen=True)
 class Transformed:
-    """A function under a transformation that changes what it sees of its arguments: `vmap`, `shard_map`, `grad`."""
+    """A function under a transformation that changes what it sees of its arguments: `vmap`, `shard_map`, `grad`.
+
+    `options` are the arguments of the transformation, by name.
+    """
 
     transformation: str
     function: Value
+    options: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A `PartitionSpec`: for each axis of an array None, the name of a mesh axis, or a tuple of names."""
+
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh of devices: its axes with their sizes, an `Opaque` where a size is unknown."""
+
+    axes: tuple[tuple[str, Value], ...]
 
 
 Value: TypeAlias = Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.ad_checkpoint
 import jax.numpy as jnp
 import pytest
 from jax.experimental.pallas.ops.tpu.paged_attention import quantization_utils
@@ -53,7 +54,7 @@ jax.random.permutation(key, i, independent=True)
 jax.random.permutation(key, i, axis=1).reshape(2, -1)
 jax.random.choice(key, 9, (2, 3))
 jax.random.choice(key, i, shape=(5,))
-jax.random.choice(key, i, (5,), replace=False, axis=1)
+jax.random.choice(key, i, (3,), replace=False, axis=1)
 jax.random.choice(key, n)
 """
 
@@ -151,7 +152,7 @@ jax.nn.relu6(x)
 jax.nn.gelu(bf)
 jax.nn.silu(x)
 jax.nn.swish(x)
-jax.nn.sigmoid(i)
+jax.nn.sigmoid(bf)
 jax.nn.softplus(x)
 jax.nn.log_sigmoid(x)
 jax.nn.tanh(x)

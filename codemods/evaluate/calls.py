@@ -13,6 +13,7 @@ from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, Arrival, Dies, Frame
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
+from codemods.evaluate.transforms import call_transformed
 from codemods.values import (
     Array,
     Bound,
@@ -27,7 +28,6 @@ from codemods.values import (
     Quantized,
     Transformed,
     Value,
-    describe,
 )
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
         case Partial():
             return call(machine, callee.function, _joined(callee, arguments))
         case Transformed():
-            return _call_transformed(machine, callee, arguments)
+            return call_transformed(machine, callee, arguments)
         case Bound(receiver, str(name)):
             return _call_method(machine, receiver, name, arguments)
         case Bound(receiver, function):
@@ -318,15 +318,6 @@ def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str
             else:
                 bound[name] = defaults[name]
     return bound
-
-
-def _call_transformed(machine: Machine, callee: Transformed, arguments: Arguments) -> Value:
-    """Call a function whose arguments a transformation changes: it sees arrays of which nothing is known."""
-    why = f"inside `{callee.transformation}` it has another shape than outside"
-    positional = tuple(machine.unknown(describe(value), why, arguments.node) for value in arguments.positional)
-    keywords = {name: machine.unknown(name, why, arguments.node) for name in arguments.keywords}
-    call(machine, callee.function, replace(arguments, positional=positional, keywords=keywords))
-    return machine.unknown(_text(arguments), f"the result of `{callee.transformation}` is not known", arguments.node)
 
 
 def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import arrays, modules
+from codemods.evaluate import arrays, containers, modules
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.program import Scope
@@ -23,6 +23,7 @@ from codemods.values import (
     Function,
     Instance,
     ListRef,
+    Mesh,
     Module,
     Opaque,
     Partial,
@@ -67,6 +68,10 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             return value.attribute(name, 0 if name in _FIXED or value.pure else machine.state.epoch)
         case DType(dtype) if name == "name":
             return dtype
+        case Mesh(axes) if name == "shape":
+            return containers.make_dict(machine, axes)
+        case Mesh(axes) if name == "axis_names":
+            return tuple(axis for axis, _ in axes)
         case _:
             return Bound(value, name)
 

@@ -14,7 +14,6 @@ from codemods.evaluate.library import Call, Unmodelled
 from codemods.terms import Int, Symbol, Term, of
 from codemods.values import Array, DType, External, Opaque, Quantized, Value, as_int, describe
 
-
 _BOXES = (DType("int32"), DType("int64"))
 
 

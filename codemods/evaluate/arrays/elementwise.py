@@ -10,8 +10,8 @@ from typing import Any
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import cast, combined
-from codemods.evaluate.arrays.dtypes import chosen, kind
-from codemods.evaluate.arrays.promotion import inexact, promote
+from codemods.evaluate.arrays.dtypes import chosen, default_float, kind
+from codemods.evaluate.arrays.promotion import inexact_numpy, promote
 from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, UNKNOWN, model
 from codemods.evaluate.library import Call, Unmodelled
 from codemods.values import Array, DType, Value
@@ -56,14 +56,23 @@ def operation(name: str, library: str, operands: Sequence[Array]) -> Value:
     shape = shapes.broadcast(*(operand.shape for operand in operands))
     if name in _COMPARISONS:
         return Array(shape, BOOL, library)
-    dtype, weak = promote(library, operands)
     if name in _INEXACT:
-        return Array(shape, inexact(library, dtype, quotient=name in _QUOTIENTS), library, weak=weak)
+        dtype, weak = _inexact(name, library, operands)
+        return Array(shape, dtype, library, weak=weak)
+    dtype, weak = promote(library, operands)
     if kind(dtype) == "bool" and name in _NOT_OF_BOOLS:
         return Array(shape, None, library)
     function = _ON_INTEGERS.get(name)
     contents = combined(function, operands, shape, dtype) if function else None
     return args.unboxed(Array(shape, dtype, library, contents, weak))
+
+
+def _inexact(name: str, library: str, operands: Sequence[Array]) -> tuple[DType | None, bool]:
+    """Return the dtype, and whether it is weak, of a function that has no integer result, like `sqrt`."""
+    if library == "numpy" and name not in _QUOTIENTS:
+        return promote(library, [replace(each, dtype=inexact_numpy(each.dtype)) for each in operands])
+    dtype, weak = promote(library, operands)
+    return (default_float(library) if kind(dtype) in ("bool", "int") else dtype), weak
 
 
 def binary(op: str, left: Value, right: Value) -> Value:
@@ -157,12 +166,20 @@ def round_(call: Call, a: Value, decimals: Value = 0) -> Array:
 
 @model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "float_power", "fmod")
 @model(TORCH, *_BINARY, "eq", "ne", "lt", "le", "gt", "ge", "mul", "sub", "div", "pow", "fmod", "logaddexp")
-@model("jax.lax", "add", "sub", "mul", "div", "max", "min", "rem", "pow", "eq", "ne", "lt", "le", "gt", "ge")
+@model("jax.lax", "add", "sub", "mul", "max", "min", "rem", "pow", "eq", "ne", "lt", "le", "gt", "ge")
 def binary_function(call: Call, a: Value, b: Value) -> Value:
     return operation(call.path.rpartition(".")[2], call.library, (args.array(call, a), args.array(call, b)))
 
 
-@model((*FUNCTIONS, *TORCH), "where")
+@model("jax.lax", "div")
+def lax_div(call: Call, a: Value, b: Value) -> Array:
+    """Of integers, unlike elsewhere, an integer."""
+    operands = [args.array(call, a), args.array(call, b)]
+    dtype, weak = promote("jax", operands)
+    return Array(shapes.broadcast(*(each.shape for each in operands)), dtype, "jax", weak=weak)
+
+
+@model((*FUNCTIONS, "torch"), "where")
 @model("jax.lax", "select")
 def where(call: Call, condition: Value, a: Value, b: Value) -> Array:
     arrays = [args.array(call, each) for each in (condition, a, b)]

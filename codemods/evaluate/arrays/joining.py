@@ -23,10 +23,10 @@ from codemods.values import Array, Opaque, Value
 def _concatenated(call: Call, parts: Sequence[Array], axis: int, dtype: Value = None) -> Array:
     shape = shapes.concatenate([part.shape for part in parts], axis)
     along = axis % len(shape)
-    promoted, _ = promote(call.library, parts)
-    made = chosen(dtype, call.library, promoted)
+    promoted, weak = promote(call.library, parts)
+    made, weak = chosen(dtype, call.library, promoted), weak and dtype is None
     if any(part.contents is None for part in parts) or not small(shape) or not holds(made, 0):
-        return Array(shape, made, call.library)
+        return Array(shape, made, call.library, weak=weak)
     owners = [(part, index) for part in parts for index in range(_length(part, along))]
 
     def at(position: Position) -> int:
@@ -35,7 +35,7 @@ def _concatenated(call: Call, parts: Sequence[Array], axis: int, dtype: Value = 
 
     elements = [at(position) for position in positions(shape)]
     known = all(holds(made, number) for number in elements)
-    return Array(shape, made, call.library, nest(elements, shape) if known else None)
+    return Array(shape, made, call.library, nest(elements, shape) if known else None, weak)
 
 
 def _length(array: Array, axis: int) -> int:

@@ -60,13 +60,15 @@ def outer(call: Call, a: Value, b: Value) -> Array:
 
 
 @model((*FUNCTIONS, "torch"), "tensordot")
-def tensordot(call: Call, a: Value, b: Value, axes: Value = 2) -> Array:
+def tensordot(call: Call, a: Value, b: Value, axes: Value = 2, *, axis: Value = None) -> Array:
     left, right = args.array(call, a), args.array(call, b)
-    if not isinstance(axes, int):
+    count = axes if axis is None else axis
+    if not isinstance(count, int) or not 0 <= count <= min(len(left.shape), len(right.shape)):
         raise Unmodelled("`tensordot` over named axes")
-    for size, other in zip(left.shape[len(left.shape) - axes :], right.shape[:axes], strict=True):
+    kept = len(left.shape) - count
+    for size, other in zip(left.shape[kept:], right.shape[:count], strict=True):
         shapes.agree(size, other)
-    return _product(call, (*left.shape[: len(left.shape) - axes], *right.shape[axes:]), [left, right])
+    return _product(call, (*left.shape[:kept], *right.shape[count:]), [left, right])
 
 
 @model((*FUNCTIONS, "torch"), "einsum")

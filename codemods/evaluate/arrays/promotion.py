@@ -118,11 +118,8 @@ def _above(library: str, name: str) -> frozenset[str]:
     return frozenset({name}).union(*(_above(library, parent) for parent in _TABLES[library][name]))
 
 
-def inexact(library: str, dtype: DType | None, quotient: bool = False) -> DType | None:
-    """Return the dtype in which a library computes a square root, say, or a quotient of numbers of a dtype."""
-    if kind(dtype) not in ("bool", "int"):
+def inexact_numpy(dtype: DType | None) -> DType | None:
+    """Return the dtype in which NumPy computes a square root, say: for 8 bits half precision is enough."""
+    if dtype is None or kind(dtype) not in ("bool", "int"):
         return dtype
-    assert dtype is not None
-    if library == "numpy" and not quotient:  # half precision is enough for 8 bits
-        return DType({8: "float16", 16: "float32"}.get(bits(dtype), "float64"))
-    return default_float(library)
+    return DType({8: "float16", 16: "float32"}.get(bits(dtype), "float64"))

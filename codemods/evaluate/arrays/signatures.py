@@ -30,7 +30,9 @@ _RENAMED = {
     **dict.fromkeys(("tensors", "operands", "tup", "seq"), "arrays"),
     "keepdim": "keepdims",
     "end": "stop",
+    "steps": "num",
 }
+_CONVERSIONS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "copy"))
 _IGNORED = frozenset(
     {
         "casting", "copy", "device", "generator", "indices_are_sorted", "layout", "memory_format", "non_blocking",
@@ -55,7 +57,8 @@ def model(owners: str | tuple[str, ...], *names: str) -> Callable[[Function], Fu
                 arguments = signature.bind(call, *call.positional, **keywords)
             except TypeError as error:
                 raise Unmodelled(f"the arguments of {call.path} are not modelled: {error}") from None
-            return function(*arguments.args, **arguments.kwargs)
+            made = function(*arguments.args, **arguments.kwargs)
+            return _of_unknown_library(made) if _hands_over(call) else made
 
         for owner in (owners,) if isinstance(owners, str) else owners:
             models(*(f"{owner}.{name}" for name in names))(bound)
@@ -64,6 +67,23 @@ def model(owners: str | tuple[str, ...], *names: str) -> Callable[[Function], Fu
         return function
 
     return register
+
+
+def _hands_over(call: Call) -> bool:
+    """Say whether NumPy may leave the work to a method of its argument: `np.sum(x)` of JAX's `x` is `x.sum()`."""
+    if call.library != "numpy" or call.path in _CONVERSIONS:
+        return False
+    foreign = {value.library for value in call.positional if isinstance(value, Array)} - {"numpy"}
+    if "torch" in foreign:
+        raise Unmodelled("NumPy applied to an array of torch")
+    return bool(foreign)
+
+
+def _of_unknown_library(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(map(_of_unknown_library, value))
+    shape, contents = (value.shape, value.contents) if isinstance(value, Array) else ((), value)
+    return Array(shape, None, UNKNOWN, contents)
 
 
 def _method(call: Call) -> Value:

@@ -1,6 +1,6 @@
 """What functions of the standard library and of frameworks do."""
 
 from codemods.evaluate.interpreted import INTERPRETED
-from codemods.evaluate.standard import functions, numbers, objects, sequences  # each fills the table
+from codemods.evaluate.standard import functions, numbers, objects, sequences, sharding  # each fills the table
 
-__all__ = ["INTERPRETED", "functions", "numbers", "objects", "sequences"]
+__all__ = ["INTERPRETED", "functions", "numbers", "objects", "sequences", "sharding"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from codemods.evaluate.calls import Arguments, call, call_unknown
 from codemods.evaluate.interpreted import Interpreted, interprets, text_of
 from codemods.evaluate.library import Unmodelled
-from codemods.values import Array, External, Partial, Transformed, Value
+from codemods.evaluate.transforms import any_round, one_of
+from codemods.values import Array, External, Opaque, Partial, Transformed, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -42,23 +43,24 @@ def _function(arguments: Arguments) -> Value:
     return arguments.positional[0] if arguments.positional else next((each for each in given if each is not None), None)
 
 
-def _transforming(name: str) -> Interpreted:
+def _transforming(name: str, *options: str) -> Interpreted:
+    """A transformation whose options may follow the function by position, in this order."""
+
     def transform(machine: Machine, arguments: Arguments) -> Value:
         function = _function(arguments)
-        if function is None:
-            return Partial(External(f"jax.{name}"), (), tuple(arguments.keywords.items()))
-        return Transformed(name, function)
+        given = dict(zip(options, arguments.positional[1:], strict=False)) | dict(arguments.keywords)
+        if function is None or arguments.spread:
+            return Partial(External(f"jax.{name}"), (), tuple(given.items()))
+        kept = tuple((option, value) for option, value in given.items() if option in options)
+        return Transformed(name, function, kept)
 
     return transform
 
 
-for _name, _paths in {
-    "vmap": ("jax.vmap", "torch.vmap", "equinox.filter_vmap"),
-    "pmap": ("jax.pmap",),
-    "grad": ("jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev"),
-    "shard_map": ("jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.sharding.shard_map"),
-}.items():
-    interprets(*_paths)(_transforming(_name))
+interprets("jax.vmap", "torch.vmap", "equinox.filter_vmap")(_transforming("vmap", "in_axes", "out_axes"))
+interprets("jax.pmap")(_transforming("pmap"))
+interprets("jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev")(_transforming("grad"))
+interprets("jax.shard_map", "jax.experimental.shard_map.shard_map")(_transforming("shard_map", "mesh", "in_specs", "out_specs"))
 
 
 @interprets("jax.eval_shape", "torchax.interop.call_jax", "torch_xla2.interop.call_jax")
@@ -83,3 +85,36 @@ def _cond(machine: Machine, arguments: Arguments) -> Value:
     condition = machine.truth(predicate) if not isinstance(predicate, Array) else machine.coin("the predicate holds")
     made = Arguments(tuple(operands), node=arguments.node)
     return machine.part(condition, (lambda: call(machine, yes, made), lambda: call(machine, no, made)))
+
+
+@interprets("jax.lax.scan")
+def _scan(machine: Machine, arguments: Arguments) -> Value:
+    """One step stands for any: the carry keeps its shapes, and each of `xs` loses its first axis."""
+    given = _given(arguments, "f", "init", "xs")
+    carry = any_round(machine, given["init"], arguments.node)
+    call(machine, given["f"], Arguments((carry, one_of(machine, given.get("xs"), arguments.node)), node=arguments.node))
+    stacked = machine.unknown(text_of(arguments), "what a scan stacks is not followed", arguments.node, pure=True)
+    return carry, stacked
+
+
+@interprets("jax.lax.map")
+def _lax_map(machine: Machine, arguments: Arguments) -> Value:
+    given = _given(arguments, "f", "xs")
+    call(machine, given["f"], Arguments((one_of(machine, given["xs"], arguments.node),), node=arguments.node))
+    raise Unmodelled("what a map stacks is not followed")
+
+
+@interprets("jax.lax.fori_loop")
+def _fori_loop(machine: Machine, arguments: Arguments) -> Value:
+    given = _given(arguments, "lower", "upper", "body_fun", "init_val")
+    carry = any_round(machine, given["init_val"], arguments.node)
+    step = machine.unknown("the step", "it counts the rounds of a loop", arguments.node)
+    call(machine, given["body_fun"], Arguments((Opaque(step.key, step.text, step.reason, 0), carry), node=arguments.node))
+    return carry
+
+
+def _given(arguments: Arguments, *names: str) -> dict[str, Value]:
+    given = dict(zip(names, arguments.positional, strict=False)) | dict(arguments.keywords)
+    if arguments.spread or not set(names) - {"xs"} <= set(given):
+        raise Unmodelled("its arguments are not followed")
+    return given

@@ -1,0 +1,291 @@
+"""Every code block, output and table of the README, executed. `python -m tests.test_readme` brings its outputs up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from codemods.arguments import overlay, parse
+from codemods.config import Configuration
+from codemods.explain import explanations
+from shapecheck import ContractError
+from shapecheck.contracts import PAGED_ATTENTION
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+MARKED = re.MULTILINE | re.DOTALL
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
+
+
+class Block(NamedTuple):
+    """A fenced block: what is in it, and where in the file."""
+
+    language: str
+    body: str
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return README.read_text()[: self.start].count("\n") + 1
+
+
+def blocks(*languages: str) -> list[Block]:
+    found = BLOCK.finditer(README.read_text())
+    return [Block(each[1], each[2], each.start(2), each.end(2)) for each in found if each[1] in languages]
+
+
+def setup_commands() -> list[str]:
+    return [line for block in blocks("sh") for line in block.body.splitlines()]
+
+
+def marked(name: str) -> str:
+    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", README.read_text(), MARKED)
+    assert found is not None
+    return found[1]
+
+
+# ---- Python blocks, in order, in one namespace; a `text` block after one is what it prints and raises
+
+
+@cache
+def python_outputs() -> dict[int, str]:
+    """Execute the Python blocks; return the output of each, by the position of the `text` block that shows it."""
+    namespace: dict[str, Any] = {"__name__": "readme"}
+    outputs: dict[int, str] = {}
+    sequence = blocks("python", "text")
+    for block, after in zip(sequence, [*sequence[1:], None], strict=True):
+        if block.language == "python":
+            output = executed(block, namespace)
+            if after is not None and after.language == "text":
+                outputs[after.start] = output
+            else:
+                assert output == "", f"README.md:{block.line} prints, or raises, what the README does not show:\n{output}"
+    return outputs
+
+
+def executed(block: Block, namespace: dict[str, Any]) -> str:
+    code = compile("\n" * block.line + block.body, str(README), "exec", dont_inherit=True)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            exec(code, namespace)
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}")
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("block", blocks("text"), ids=lambda block: f"line {block.line}")
+def test_python_does_what_the_readme_says(block: Block) -> None:
+    assert block.body == python_outputs()[block.start]
+
+
+# ---- commands
+
+
+def executed_command(command: str) -> tuple[int, str]:
+    words = shlex.split(command)
+    if words[0] == "shapecheck":
+        words = ["python", "-m", "codemods", *words[1:]]
+    words[0] = sys.executable
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
+    run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env=environment)
+    return run.returncode, run.stdout
+
+
+def with_output(console: str) -> str:
+    """Return a `console` block with the output of its commands as it is now."""
+    commands = [line for line in console.splitlines() if line.startswith("$ ")]
+    return "".join(f"{command}\n{executed_command(command[2:])[1]}" for command in commands)
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: f"line {block.line}")
+def test_commands_print_what_the_readme_says(block: Block) -> None:
+    assert block.body == with_output(block.body)
+
+
+def test_the_first_command_makes_an_environment_and_runs_the_main_job_there() -> None:
+    create, install, *job = setup_commands()[0].split(" && ")
+    assert create == "python3 -m venv .venv"
+    assert install == ".venv/bin/python -m pip install -q ."
+    assert [words.split()[:4] for words in job] == [
+        [".venv/bin/python", "-m", "codemods", "check"],
+        [".venv/bin/python", "-m", "codemods", "fix"],
+    ]
+    assert [executed_command(command)[0] for command in job] == [0, 0]
+
+
+def test_without_exit_zero_both_have_something_to_report() -> None:
+    _, _, *job = setup_commands()[0].replace("--exit-zero ", "").split(" && ")
+    assert [executed_command(command)[0] for command in job] == [1, 1]
+
+
+def test_the_second_command_makes_an_environment_and_runs_the_tests_there() -> None:
+    command = setup_commands()[1]
+    assert len(setup_commands()) == 2
+    assert command.startswith("python3 -m venv .venv-test && .venv-test/bin/python -m pip install -q '.[test]' && ")
+    assert command.endswith(" && .venv-test/bin/python -m pytest -q")
+
+
+def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
+    (block,) = blocks("toml")
+    (tmp_path / "pyproject.toml").write_text(block.body)
+    options = parse(["check"])
+    settings = Configuration(lambda settings: overlay(options, settings)).nearest(str(tmp_path))
+    shown = tomllib.loads(block.body)["tool"]["shapecheck"]
+    assert set(shown) == set(settings._fields) - {"select"}
+    assert settings.chips == ("v5p",)
+
+
+def test_the_hooks_shown_are_there() -> None:
+    (block,) = blocks("yaml")
+    named = re.findall(r"- id: (\S+)", block.body)
+    assert named == re.findall(r"^- id: (\S+)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+
+
+# ---- tables
+
+
+def rules_table() -> str:
+    rows = [(rule.code, rule.name, rule.message, "fix" if rule.fix else "") for rule in PAGED_ATTENTION.rules]
+    lines = ["| Code | Name | What it demands | |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_the_table_of_rules_is_that_of_the_contract() -> None:
+    assert marked("rules") == rules_table()
+
+
+def test_the_codes_without_a_rule_are_mentioned() -> None:
+    own = {each.code for each in explanations()} - {rule.code for rule in PAGED_ATTENTION.rules}
+    assert own <= set(re.findall(r"SC\d{3}", README.read_text()))
+
+
+def mistakes() -> list[tuple[str, str, str]]:
+    rows = marked("mistakes").splitlines()[2:]
+    return [tuple(cell.strip() for cell in row.strip("|").split("|")) for row in rows]  # type: ignore[misc]
+
+
+def made(mistake: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of the README's call, sizes only but where values matter, with this mistake in them."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor
+
+    q, k_pages, v_pages, lengths, page_indices = (
+        jax.ShapeDtypeStruct(shape, dtype)
+        for shape, dtype in (
+            ((8, 32, 128), jnp.bfloat16),
+            ((8, 192, 16, 128), jnp.bfloat16),
+            ((8, 192, 16, 128), jnp.bfloat16),
+            ((8,), jnp.int32),
+            ((8, 24), jnp.int32),
+        )
+    )
+    block, others = 8, {}
+    match mistake:
+        case "`q` has 4 axes":
+            q = jax.ShapeDtypeStruct((8, 1, 32, 128), jnp.bfloat16)
+        case "a block of 0, from `128 // page_size`":
+            block = 128 // 256
+        case "7 rows of `lengths`":
+            lengths = jax.ShapeDtypeStruct((7,), jnp.int32)
+        case "`int16` page ids":
+            page_indices = jax.ShapeDtypeStruct((8, 24), jnp.int16)
+        case "`k_pages` quantized, `v_pages` not":
+            weight = jax.ShapeDtypeStruct(k_pages.shape, jnp.int8)
+            k_pages = QuantizedTensor(weight, jax.ShapeDtypeStruct((*k_pages.shape[:-1], 1), jnp.float32))
+        case '`megacore_mode="kv_head"`, 1 KV head':
+            k_pages = v_pages = jax.ShapeDtypeStruct((1, 192, 16, 128), jnp.bfloat16)
+            others = {"megacore_mode": "kv_head"}
+        case "`attn_logits_soft_cap=0.0`, for no cap":
+            others = {"attn_logits_soft_cap": 0.0}
+        case "`mask_value=0.0`":
+            others = {"mask_value": 0.0}
+        case "`int32` queries":
+            q = jax.ShapeDtypeStruct(q.shape, jnp.int32)
+        case _:
+            pytest.fail(f"not known: {mistake}")
+    return (q, k_pages, v_pages, lengths, page_indices), {"pages_per_compute_block": block, **others}
+
+
+@pytest.mark.parametrize(("mistake", "today", "rule"), mistakes())
+def test_jax_says_of_a_mistake_what_the_readme_says(mistake: str, today: str, rule: str) -> None:
+    import jax
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+    arrays, others = made(mistake)
+    lower = jax.export.export(jax.jit(lambda *arrays: paged_attention(*arrays, **others)), platforms=["tpu"])
+    if today == "none: wrong numbers":
+        lower(*arrays)
+        return
+    name, _, message = today.strip("` ").partition(": ")
+    words = "" if name == "ZeroDivisionError" else re.escape(message.removesuffix(")"))  # Python's own words change
+    with pytest.raises(Exception, match=rf"^{words}") as raised:
+        lower(*arrays)
+    assert type(raised.value).__name__ == name
+
+
+@pytest.mark.parametrize(("mistake", "today", "rule"), mistakes())
+def test_shapecheck_names_the_mistake(mistake: str, today: str, rule: str) -> None:
+    import jax
+
+    from kernel import paged_attention
+
+    arrays, others = made(mistake)
+    with pytest.raises(ContractError) as raised:
+        jax.eval_shape(lambda *arrays: paged_attention(*arrays, **others), *arrays)
+    assert rule in {f"{each.rule.code} {each.rule.name}" for each in raised.value.violations}
+
+
+def test_the_silent_mistakes_change_the_numbers() -> None:
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.experimental.pallas import tpu as pltpu
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+    random = np.random.default_rng(0)
+    q = jnp.asarray(random.integers(-2, 3, (1, 1, 128)), jnp.float32)  # the same as integers
+    k, v = (jnp.asarray(random.normal(size=(1, 1, 16, 128)), jnp.float32) for _ in range(2))
+    lengths, table = jnp.array([10], jnp.int32), jnp.zeros((1, 1), jnp.int32)
+
+    def run(query: Any, **others: Any) -> Any:
+        with pltpu.force_tpu_interpret_mode():
+            return np.asarray(paged_attention(query, k, v, lengths, table, pages_per_compute_block=1, **others), np.float32)
+
+    right = run(q)
+    for wrong in (run(q, attn_logits_soft_cap=0.0), run(q, mask_value=0.0), run(q.astype(jnp.int32))):
+        assert np.abs(wrong - right).max() > 0.1
+
+
+def test_following_the_message_of_jax_does_not_help() -> None:
+    import jax
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+    arrays, _ = made("`mask_value=0.0`")
+    with pytest.raises(ValueError, match="must be divisible by pages per sequence. Got 48 and 24"):
+        jax.eval_shape(lambda *arrays: paged_attention(*arrays, pages_per_compute_block=48), *arrays)
+
+
+def update() -> None:
+    """Write the present outputs and the present table of rules into the README."""
+    text = README.read_text()
+    for block in reversed(blocks("console", "text")):
+        body = with_output(block.body) if block.language == "console" else python_outputs()[block.start]
+        text = text[: block.start] + body + text[block.end :]
+    text = re.sub(r"(?<=^<!-- rules:)(.*?-->\n).*?(?=^<!-- end -->$)", lambda found: found[1] + rules_table(), text, flags=MARKED)
+    README.write_text(text)
+
+
+if __name__ == "__main__":
+    update()
