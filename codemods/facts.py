@@ -9,7 +9,7 @@ from math import gcd, inf
 from codemods import terms
 from codemods.formulas import And, Compare, Equals, Formula, Not, Truthy, conjuncts, invert, kleene_and
 from codemods.intervals import Interval
-from codemods.terms import Atom, Int, Operation, Symbol, Term
+from codemods.terms import Atom, Int, Operation, Symbol, Term, TermError
 
 
 class Facts:
@@ -33,20 +33,22 @@ class Facts:
                 return None if outcome is None else not outcome
             case And(operands):
                 return kleene_and(map(self.decide, operands))
-            case Compare("<=", term):
-                low, high = self.bounds(self._simplify(term))
-                return True if high <= 0 else False if low > 0 else None
-            case Compare(_, term):
-                return self._decide_zero(term)
+            case Compare():
+                try:
+                    return self._decide_comparison(formula)
+                except (ZeroDivisionError, TermError):  # the facts contradict each other, or lead too far
+                    return None
             case Equals(key, _, constant):
                 others = (fact for fact in self.known if isinstance(fact, Equals) and fact.key == key)
                 return False if any(fact.constant != constant for fact in others) else None
             case Truthy():
                 return None
 
-    def _decide_zero(self, term: Int) -> bool | None:
-        term = self._simplify(term)
+    def _decide_comparison(self, formula: Compare) -> bool | None:
+        term = self._simplify(formula.term)
         low, high = self.bounds(term)
+        if formula.op == "<=":
+            return True if high <= 0 else False if low > 0 else None
         if low > 0 or high < 0:
             return False
         if low == high == 0 or terms.replace(term, self._factored) == 0:

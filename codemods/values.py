@@ -53,7 +53,8 @@ class Opaque:
 
     def item(self, index: Any) -> Opaque:
         sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape"
-        return Opaque((self.key, "[]", index), f"{self.text}[{index}]", self.reason, 0 if sized else None, self.pure)
+        shown = repr(index) if isinstance(index, str) else str(index)
+        return Opaque((self.key, "[]", index), f"{self.text}[{shown}]", self.reason, 0 if sized else None, self.pure)
 
     def symbol(self) -> Symbol:
         """Return it as an integer."""

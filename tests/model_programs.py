@@ -17,7 +17,7 @@ from codemods import terms
 from codemods.evaluate import arrays
 from codemods.evaluate.library import MODELS, Call
 from codemods.evaluate.operators import NAMES
-from codemods.terms import Term
+from codemods.terms import Int, Symbol, Term
 from codemods.values import Array, Bound, DType, External, ListRef, Opaque, Quantized, Reason, Slice, Value
 
 MODULES = {"jnp": "jax.numpy", "np": "numpy", "jax": "jax", "lax": "jax.lax", "torch": "torch", "F": "torch.nn.functional"}
@@ -155,40 +155,48 @@ def run_real(source: str, names: Mapping[str, Any], eagerly: bool = True) -> Any
     return results[0]
 
 
-def assert_agrees(model: Value, real: Any) -> None:
-    """Hold what the models say against the real result."""
+def assert_agrees(model: Value, real: Any, known: Mapping[Symbol, int] | None = None) -> None:
+    """Hold what the models say against the real result, where the unknowns have the values `known`."""
     match model:
         case Array():
-            _assert_same_array(model, real)
+            _assert_same_array(model, real, known or {})
         case Quantized():
-            _assert_same_array(model.weight, real.weight)
-            _assert_same_array(model.scales, real.scales)
+            _assert_same_array(model.weight, real.weight, {})
+            _assert_same_array(model.scales, real.scales, {})
         case DType(name):
             assert dtype_name(real) == name
         case tuple():
             assert len(model) == len(real)
             for each, other in zip(model, real, strict=True):
-                assert_agrees(each, other)
+                assert_agrees(each, other, known)
         case Term():
             assert isinstance(real, int | np.integer)
+            assert_same_size(model, int(real), known or {})
         case External():
             assert not hasattr(real, "dtype")
         case _:
             assert model == real
 
 
-def _assert_same_array(model: Array, real: Any) -> None:
+def _assert_same_array(model: Array, real: Any, known: Mapping[Symbol, int]) -> None:
     if type(real) is float:  # NumPy draws a Python float
         assert model.shape == () and model.weak and model.library == "numpy"  # noqa: PT018
         return
     assert model.library in ("unknown", type(real).__module__.partition(".")[0].removesuffix("lib"))
-    assert model.shape == tuple(real.shape)
+    assert len(model.shape) == len(real.shape)
+    for size, other in zip(model.shape, real.shape, strict=True):
+        assert_same_size(size, other, known)
     if model.dtype is not None:
         assert model.dtype.name == dtype_name(real.dtype)
         if model.library == "jax":
             assert model.weak == getattr(real, "weak_type", False)
     if model.contents is not None:
         assert as_tuples(real.tolist()) == model.contents
+
+
+def assert_same_size(size: Int, real: int, known: Mapping[Symbol, int]) -> None:
+    if terms.symbols(size) <= known.keys():
+        assert terms.evaluate(size, known) == real
 
 
 def as_tuples(value: Any) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.ad_checkpoint
-import jax.numpy as jnp
 import pytest
 from jax.experimental.pallas.ops.tpu.paged_attention import quantization_utils
 
@@ -188,6 +187,9 @@ jax.device_put(np.zeros((2, 3)))
 jax.device_put((np.zeros(3, np.int64), i))
 jax.device_get(i)
 jax.ad_checkpoint.checkpoint_name(x, "saved")
+lax.with_sharding_constraint(x, sharding)
+n[0].item()
+n.tolist()
 jnp.bfloat16(x)
 jnp.bfloat16(2)
 jnp.asarray(3) + 1
@@ -250,7 +252,9 @@ utils.QuantizedTensor(x, x).weight
 
 def names() -> dict[str, tuple[Value, Any]]:
     key = (Interpreter().run("jax.random.key(0)"), jax.random.key(0))
-    return {**inputs("jax"), "key": key, "utils": (External(UTILS), quantization_utils)}
+    sharding = jax.sharding.NamedSharding(jax.make_mesh((1,), ("a",)), jax.sharding.PartitionSpec())
+    others = {"utils": (External(UTILS), quantization_utils), "sharding": (External("a sharding"), sharding)}
+    return {**inputs("jax"), **others, "key": key}
 
 
 EVERYWHERE = expressions(RANDOM, LAX, NN, ARRAYS, QUANTIZED)

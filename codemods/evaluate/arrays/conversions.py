@@ -16,7 +16,8 @@ DEVICE = External("torch.device()")
 
 
 @model("torch", "device")
-@model(("torch_xla", "torch_xla.core.xla_model"), "device", "xla_device")
+@model("torch_xla", "device")
+@model("torch_xla.core.xla_model", "xla_device")
 def device(call: Call, *which: Value, **options: Value) -> External:
     return DEVICE
 

@@ -47,7 +47,7 @@ _COMPARISONS = frozenset(
         "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite",
     }
 )  # fmt: skip
-_NOT_OF_BOOLS = frozenset({"floor_divide", "remainder", "mod", "power", "pow", "float_power", "left_shift", "right_shift"})
+_NOT_OF_BOOLS = frozenset({"floor_divide", "remainder", "mod", "power", "pow", "left_shift", "right_shift"})
 """What libraries compute in integers of various widths if they are given nothing but truth values."""
 
 
@@ -130,7 +130,7 @@ _BINARY = (
 _ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus", "softmax", "log_softmax")
 
 
-@model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert", "copysign", "nan_to_num")
+@model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert", "nan_to_num")
 @model(TORCH, *_UNARY, "neg", "rsqrt", "sigmoid", "relu", "erf", "absolute")
 @model(
     "jax.lax",
@@ -164,7 +164,7 @@ def round_(call: Call, a: Value, decimals: Value = 0) -> Array:
     return replace(args.array(call, a), contents=None)
 
 
-@model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "float_power", "fmod")
+@model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "fmod")
 @model(TORCH, *_BINARY, "eq", "ne", "lt", "le", "gt", "ge", "mul", "sub", "div", "pow", "fmod", "logaddexp")
 @model("jax.lax", "add", "sub", "mul", "max", "min", "rem", "pow", "eq", "ne", "lt", "le", "gt", "ge")
 def binary_function(call: Call, a: Value, b: Value) -> Value:

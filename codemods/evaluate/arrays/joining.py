@@ -63,7 +63,8 @@ def stack(call: Call, arrays: Value, axis: Value = 0, *, dtype: Value = None) ->
     return _concatenated(call, [reshaped(part, shapes.expand(part.shape, (along,))) for part in parts], along, dtype)
 
 
-@model((*FUNCTIONS, "torch"), "vstack", "row_stack")
+@model((*FUNCTIONS, "torch"), "vstack")
+@model("torch", "row_stack")
 def vstack(call: Call, arrays: Value, *, dtype: Value = None) -> Array:
     return _concatenated(call, [at_least_rank(part, 2) for part in args.arrays(call, arrays)], 0, dtype)
 

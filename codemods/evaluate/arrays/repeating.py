@@ -39,7 +39,8 @@ def expand_as(call: Call, a: Value, b: Value) -> Array:
     return broadcasted(array, shapes.broadcast_to(array.shape, args.array(call, b).shape))
 
 
-@model((*FUNCTIONS, "torch"), "broadcast_arrays", "broadcast_tensors")
+@model(FUNCTIONS, "broadcast_arrays")
+@model("torch", "broadcast_tensors")
 def broadcast_arrays(call: Call, *arrays: Value) -> tuple[Array, ...]:
     given = [args.array(call, each) for each in arrays]
     shape = shapes.broadcast(*(each.shape for each in given))

@@ -34,9 +34,7 @@ def _mesh_of_devices(machine: Machine, arguments: Arguments) -> Value:
     """`Mesh(devices, ("data", "model"))`: the sizes are known where the shape of `devices` is."""
     given = dict(zip(("devices", "axis_names"), arguments.positional, strict=False)) | dict(arguments.keywords)
     devices = given.get("devices")
-    names = (
-        containers.elements(machine, given["axis_names"]) if not isinstance(given["axis_names"], str) else (given["axis_names"],)
-    )
+    names = _names(machine, given.get("axis_names"))
     if isinstance(devices, Array):
         return _mesh(machine, devices.shape, names)
     sizes = tuple(machine.unknown(f"the size of mesh axis {name!r}", "the number of devices is not known") for name in names)

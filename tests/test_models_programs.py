@@ -1,0 +1,131 @@
+"""Random programs: what the models say with some sizes unknown must hold for the sizes that the libraries get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codemods import terms
+from codemods.evaluate.library import Unmodelled
+from codemods.terms import Int, Symbol
+from codemods.values import Array, DType
+
+from .model_programs import Interpreter, assert_agrees, run_real
+
+
+@dataclass
+class Program:
+    """An expression under construction, the value it has so far, and the values of its unknown numbers."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    source: str = "x"
+    value: np.ndarray = field(default_factory=lambda: np.zeros(()))
+    shape: tuple[Int, ...] = ()
+    known: dict[Symbol, int] = field(default_factory=dict)
+
+    def start(self) -> None:
+        sizes = self.draw(st.lists(st.integers(0, 5), max_size=4))
+        self.value = np.zeros(sizes, np.float32)
+        self.shape = tuple(self.hidden(size, f"x{axis}", 0) for axis, size in enumerate(sizes))
+
+    def hidden(self, number: int, name: str, at_least: int | None = None) -> Int:
+        """Return a number as itself, or as an unknown that has this value."""
+        if self.draw(st.booleans()):
+            return number
+        symbol = Symbol(name, name, at_least)
+        self.known[symbol] = number
+        return terms.of(symbol)
+
+    def names(self) -> dict[str, Any]:
+        """Return the unknown numbers that the source names."""
+        return {symbol.text: terms.of(symbol) for symbol in self.known}
+
+    def number(self, value: int) -> str:
+        """Return source for a number: a literal, or the name of an unknown."""
+        kind = self.draw(st.sampled_from(["literal", "literal", "signed", "size"]))
+        if kind == "literal" or (kind == "size" and value < 0):
+            return str(value)
+        symbol = Symbol(name := f"n{len(self.known)}", name, 0 if kind == "size" else None)
+        self.known[symbol] = value
+        return name
+
+    def axis(self, extra: int = 0) -> int:
+        rank = self.value.ndim + extra
+        return self.draw(st.integers(-rank, rank - 1))
+
+    def subscript(self) -> str:
+        keys: list[str] = []
+        taken = self.draw(st.integers(0, self.value.ndim))
+        for size in self.value.shape[:taken]:
+            key = self.draw(st.sampled_from([":", "number", "slice", "slice", "step"]))
+            if key == "number" and size:
+                key = self.number(self.draw(st.integers(-size, size - 1)))
+            elif key in ("slice", "step"):
+                bounds = [self.number(self.draw(st.integers(-6, 6))) if self.draw(st.booleans()) else "" for _ in range(2)]
+                step = self.draw(st.sampled_from([1, 2, 3, -1, -2])) if key == "step" else ""
+                key = ":".join([*bounds, str(step)])
+            else:
+                key = ":"
+            keys.append(key)
+        if self.draw(st.booleans()):
+            keys.insert(self.draw(st.integers(0, len(keys))), "None")
+        if taken == self.value.ndim and self.draw(st.booleans()):
+            keys.insert(self.draw(st.integers(0, len(keys))), "...")
+        return f"{self.source}[{', '.join(keys) or '...'}]"
+
+    def reshape(self) -> str:
+        sizes = [size for size in self.value.shape if size != 1]
+        if len(sizes) > 1:
+            place = self.draw(st.integers(0, len(sizes) - 2))
+            sizes[place : place + 2] = [sizes[place] * sizes[place + 1]]
+        shown = [self.number(size) for size in sizes]
+        if shown and 0 not in sizes and self.draw(st.booleans()):
+            shown[self.draw(st.integers(0, len(shown) - 1))] = "-1"
+        return f"{self.source}.reshape(({''.join(f'{size}, ' for size in shown)}))"
+
+    def step(self) -> str:
+        """Return the source with one more operation, of those that are legal for its value."""
+        x, rank = self.source, self.value.ndim
+        choices = [self.subscript, self.reshape, lambda: f"np.expand_dims({x}, {self.axis(1)})", lambda: f"({x} + row)"]
+        choices += [lambda: f"np.stack(({x}, {x}))"]
+        if rank:
+            choices += [
+                lambda: f"{x}.transpose({self.draw(st.permutations(range(rank)))})".replace("[", "(").replace("]", ")"),
+                lambda: f"{x}.sum({self.axis()}, keepdims={self.draw(st.booleans())})",
+                lambda: f"np.concatenate(({x}, {x}), axis={self.axis()})",
+                lambda: f"np.repeat({x}, {self.number(self.draw(st.integers(0, 3)))}, axis={self.axis()})",
+                lambda: f"np.tile({x}, {self.number(self.draw(st.integers(0, 3)))})",
+                lambda: f"np.pad({x}, ({self.number(self.draw(st.integers(0, 3)))}, 1))",
+                lambda: f"np.swapaxes({x}, {self.axis()}, {self.axis()})",
+                lambda: f"{x}.ravel()",
+                lambda: f"np.squeeze({x})",
+                lambda: f"({x} @ {x}.T)",
+            ]
+        return self.draw(st.sampled_from(choices))()
+
+
+@given(st.data())
+def test_what_is_said_of_unknown_sizes_holds_for_each(data: st.DataObject) -> None:
+    program = Program(data.draw)
+    program.start()
+    row = np.zeros((1, 3), np.float32)
+    x = program.value
+    for _ in range(data.draw(st.integers(1, 4))):
+        source = program.step()
+        reals = {"x": x, "row": row, **{symbol.text: value for symbol, value in program.known.items()}}
+        try:
+            value = run_real(source, reals)
+        except (ValueError, IndexError):  # not a legal program
+            return
+        program.source, program.value = source, value
+        models = {"x": Array(program.shape, DType("float32"), "numpy"), "row": Array((1, 3), DType("float32"), "numpy")}
+        try:
+            said = Interpreter({**models, **program.names()}).run(source)
+        except Unmodelled:
+            return
+        assert_agrees(said, value, program.known)
