@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codemods.callees import CALLEES
+from codemods.callees import Callee
 from codemods.evaluate.entries import Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
@@ -28,7 +28,7 @@ class Site:
 
     source: Source
     node: ast.Call
-    callee: str
+    callee: Callee
     arrived: list[Arrival] = field(default_factory=list[Arrival])
     unfinished: bool = False
 
@@ -67,8 +67,10 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     findings: list[Finding] = []
     for site in sites:
         judged = list(_judge(site, judges[id(site)]))
-        callee = CALLEES[site.callee]
-        verdicts = {each.rule.code: each.verdict for each in judged}
+        callee = site.callee
+        verdicts: dict[str, Verdict] = {}
+        for each in judged:  # several relations of a user share one code
+            verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
         call_sites.append(CallSite(site.source.path, site.source.span(site.node), callee.name, callee.contract.name, verdicts))
         if not site.expected:
             repairs = Repairs(site.source, uses, partial(program.mentions, beside=site.source.path))
@@ -79,7 +81,7 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
 def _sites(program: Program, sources: Sequence[Source]) -> list[Site]:
     """Execute the files, and return the call sites that an execution reaches."""
     wanted = {source.path for source in sources}
-    sites: dict[int, Site] = {}
+    sites: dict[tuple[int, str], Site] = {}
     for source in sources:
         execution = Execution(program, source)
         execution.run()
@@ -87,10 +89,11 @@ def _sites(program: Program, sources: Sequence[Source]) -> list[Site]:
             path, node = each.source
             held = program.source(path)
             if path in wanted and held is not None:
-                sites.setdefault(id(node), Site(held, node, each.callee)).arrived.append(each)
+                key = (id(node), each.callee.contract.name)
+                sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
         unfinished = {id(part) for node in execution.unfinished for part in ast.walk(node)}
-        for node_id, site in sites.items():
-            site.unfinished = site.unfinished or node_id in unfinished
+        for site in sites.values():
+            site.unfinished = site.unfinished or id(site.node) in unfinished
     return list(sites.values())
 
 
@@ -106,7 +109,7 @@ def _uses(judges: Iterable[Judge]) -> Mapping[int, Sequence[Known]]:
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
     """Put the verdicts of all executions together: one that is spelled out and fails is enough, a proof needs them all."""
     judges = [judge for judge in judges if not judge.arrival.expected] or judges
-    for rule in CALLEES[site.callee].contract.rules:
+    for rule in site.callee.contract.rules:
         outcomes = [(judge, judge.judge(rule)) for judge in judges if rule in judge.rules]
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
         if of[Verdict.VIOLATED] and not site.expected:

@@ -12,6 +12,7 @@ from codemods.evaluate.machine import Arrival
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
 from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant
+from shapecheck.axes import VARIADIC
 from shapecheck.contract import ArrayArgument
 from shapecheck.observe import NARROWED
 from shapecheck.relation import UNKNOWN
@@ -55,7 +56,7 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
             return {
                 f"{name}_rank": value.attribute("ndim"),
                 f"{name}_dtype": value.attribute("dtype"),
-                **{f"{name}_{axis}": shape.item(index) for index, axis in enumerate(array.axes)},
+                **{f"{name}_{axis}": shape.item(index) for axis, index in array.positions.items()},
             }
         case _:
             return {}
@@ -90,7 +91,7 @@ def shape_facts(array: ArrayArgument, value: Value, used: set[Symbol]) -> Iterat
 
     Only sizes among `used` matter: others would only be in the way of a counterexample.
     """
-    if isinstance(value, Opaque):
+    if isinstance(value, Opaque) and VARIADIC not in array.axes:
         shape = value.attribute("shape")
         for index in range(len(array.axes)):
             back = shape.item(index - len(array.axes)).symbol()

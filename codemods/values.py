@@ -201,6 +201,14 @@ class Partial:
 
 
 @dataclass(frozen=True)
+class Contracted:
+    """A function of the scanned tree under `@shapecheck.contract`: a callee with a contract of its own (a `Callee`)."""
+
+    function: Value
+    callee: Any = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Transformed:
     """A function under a transformation that changes what it sees of its arguments: `vmap`, `shard_map`, `grad`.
 

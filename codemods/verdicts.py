@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from codemods import geometry
-from codemods.callees import CALLEES, Callee
-from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Machine
-from codemods.evaluate.program import Program, Scope
-from codemods.evaluate.state import State
+from codemods.evaluate.machine import Arrival, Machine
+from codemods.evaluate.program import Program
+from codemods.evaluate.relations import formula_of
 from codemods.facts import Facts
 from codemods.formulas import Formula, both, integers
 from codemods.search import counterexample
@@ -52,7 +51,7 @@ class Judge:
 
     def __init__(self, arrival: Arrival, chips: Sequence[Chip]) -> None:
         self.arrival = arrival
-        self.callee: Callee = CALLEES[arrival.callee]
+        self.callee = arrival.callee
         self.arguments = geometry.bind(self.callee, arrival)
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
@@ -111,7 +110,7 @@ class Judge:
             verdict = rule.judge(named)
             reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
             return Outcome(verdict, values, constants, reason)
-        formula = _formula(rule, named)
+        formula = formula_of(Machine(Program((), Path())), rule.relation, named)
         if formula is None:
             return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()))
         used = set().union(*map(integers, (formula, *known)))
@@ -155,19 +154,6 @@ def _consistent(known: Sequence[Formula]) -> bool:
             return False
         held.append(formula)
     return True
-
-
-def _formula(rule: Rule, named: Mapping[str, Value]) -> Formula | None:
-    """Return the relation as a condition on what is unknown of its names; None where it cannot be stated."""
-    machine = Machine(Program((), Path()))
-    scope = Scope(machine.new_id(), "", rule.code, "module", None, 0)
-    machine.state = State({(scope.id, name): value for name, value in named.items()})
-    machine.program.scopes[scope.id] = scope
-    with machine.entered(Frame(scope)):
-        try:
-            return machine.truth(machine.evaluate(rule.relation.tree))
-        except (Dies, Exhausted):
-            return None
 
 
 def _reason(values: Any) -> Reason | None:

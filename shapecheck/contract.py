@@ -184,10 +184,7 @@ class Contract:
     def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""
         changed = self.complete({**values, parameter: value})
-        verdicts = {rule.judge(changed) for rule in self.applicable(changed) if parameter in rule.relation.names}
-        if Verdict.VIOLATED in verdicts:
-            return Verdict.VIOLATED
-        return Verdict.UNPROVEN if Verdict.UNPROVEN in verdicts else Verdict.PROVEN
+        return Verdict.worst(rule.judge(changed) for rule in self.applicable(changed) if parameter in rule.relation.names)
 
     def choices(self, rule: Rule, values: Values) -> Iterator[Any]:
         """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule.

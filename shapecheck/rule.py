@@ -21,6 +21,11 @@ class Verdict(enum.StrEnum):
     def of(cls, outcome: Outcome) -> Verdict:
         return {True: cls.PROVEN, False: cls.VIOLATED}.get(outcome, cls.UNPROVEN)  # type: ignore[arg-type]
 
+    @classmethod
+    def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
+        """Return what several verdicts come to: one violation is enough, a proof needs them all."""
+        return max(verdicts, key=[cls.PROVEN, cls.UNPROVEN, cls.VIOLATED].index, default=cls.PROVEN)
+
 
 class Applicability(enum.StrEnum):
     """How far a fix can be trusted.

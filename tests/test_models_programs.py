@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codemods import terms
+from codemods.evaluate.arrays import binary
 from codemods.evaluate.library import Unmodelled
 from codemods.terms import Int, Symbol
-from codemods.values import Array, DType
+from codemods.values import Array, DType, Value
 
-from .model_programs import Interpreter, assert_agrees, run_real
+from .model_programs import Interpreter, assert_agrees, dtype_name, run_real
 
 
 @dataclass
@@ -95,7 +99,7 @@ class Program:
         choices += [lambda: f"np.stack(({x}, {x}))"]
         if rank:
             choices += [
-                lambda: f"{x}.transpose({self.draw(st.permutations(range(rank)))})".replace("[", "(").replace("]", ")"),
+                lambda: f"{x}.transpose({tuple(self.draw(st.permutations(range(rank))))})",
                 lambda: f"{x}.sum({self.axis()}, keepdims={self.draw(st.booleans())})",
                 lambda: f"np.concatenate(({x}, {x}), axis={self.axis()})",
                 lambda: f"np.repeat({x}, {self.number(self.draw(st.integers(0, 3)))}, axis={self.axis()})",
@@ -126,6 +130,77 @@ def test_what_is_said_of_unknown_sizes_holds_for_each(data: st.DataObject) -> No
         models = {"x": Array(program.shape, DType("float32"), "numpy"), "row": Array((1, 3), DType("float32"), "numpy")}
         try:
             said = Interpreter({**models, **program.names()}).run(source)
-        except Unmodelled:
+        except (Unmodelled, terms.TermError):
             return
         assert_agrees(said, value, program.known)
+
+
+@st.composite
+def subscripts(draw: st.DrawFn, rank: int) -> str:
+    """Return a key of numbers, slices, None, an ellipsis and arrays of one shape or another that fits it."""
+    keys = draw(st.lists(st.sampled_from(["0", "1:", ":", "many", "few", "one"]), max_size=rank))
+    for extra in draw(st.lists(st.sampled_from(["None", "..."]), max_size=2, unique=True)):
+        keys.insert(draw(st.integers(0, len(keys))), extra)
+    return f"x[{', '.join(keys) or '...'}]"
+
+
+@pytest.mark.parametrize("library", ["jax", "numpy", "torch"])
+@given(st.data())
+def test_subscripts_with_arrays_put_axes_where_the_library_does(library: str, data: st.DataObject) -> None:
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+    make = {"jax": jnp.asarray, "numpy": np.asarray, "torch": lambda array: torch.tensor(array)}[library]
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    arrays = {
+        "x": np.zeros(sizes, np.float32),
+        "many": np.zeros((3, 2), np.int32),
+        "few": np.zeros((2,), np.int32),
+        "one": np.zeros((), np.int32),
+    }
+    source = data.draw(subscripts(len(sizes)))
+    models = {name: Array(array.shape, DType(array.dtype.name), library) for name, array in arrays.items()}
+    try:
+        said = Interpreter(models).run(source)
+    except Unmodelled:
+        return
+    assert_agrees(said, run_real(source, {name: make(array) for name, array in arrays.items()}, eagerly=library != "jax"))
+
+
+NUMBERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
+SCALARS: list[bool | int | float] = [True, 2, 2.5]
+
+
+def operands(library: str) -> Iterator[tuple[Value, Any]]:
+    """Yield arrays and numbers of every dtype, as the models and as the library have them."""
+    make: Callable[[np.ndarray], Any] = jnp.asarray if library == "jax" else np.asarray
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        make = lambda array: torch.ones(array.shape, dtype=getattr(torch, array.dtype.name))  # noqa: E731
+    for name, shape in product(NUMBERS, [(), (2,)]):
+        if library != "jax" or "64" not in name:
+            yield Array(shape, DType(name), library), make(np.ones(shape, jnp.dtype(name)))
+    yield from ((scalar, scalar) for scalar in SCALARS)
+    if library == "jax":
+        yield from ((Array((), DType(name), weak=True), jnp.asarray(number)) for name, number in (("int32", 2), ("float32", 2.5)))
+
+
+def sum_dtype(library: str, left: Any, right: Any) -> str | None:
+    """Return the dtype of `left + right`; None where the library has no rule for it."""
+    try:
+        return dtype_name(jnp.result_type(left, right) if library == "jax" else (left + right).dtype)
+    except (RuntimeError, TypeError):
+        return None
+
+
+@pytest.mark.parametrize("library", ["jax", "numpy", "torch"])
+def test_dtypes_are_promoted_as_the_library_promotes_them(library: str) -> None:
+    for (left, real_left), (right, real_right) in product(operands(library), repeat=2):
+        if isinstance(left, Array) or isinstance(right, Array):
+            real = sum_dtype(library, real_left, real_right)
+            said = binary("+", left, right)
+            assert isinstance(said, Array)
+            if said.dtype is None:
+                odd = {"numpy": ("bfloat16",), "torch": ("uint16", "uint32")}[library]
+                assert any(isinstance(each, Array) and each.dtype and each.dtype.name in odd for each in (left, right))
+            elif real is not None:
+                assert said.dtype.name == real, (left, right)

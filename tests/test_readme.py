@@ -273,7 +273,7 @@ def test_following_the_message_of_jax_does_not_help() -> None:
     from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 
     arrays, _ = made("`mask_value=0.0`")
-    with pytest.raises(ValueError, match="must be divisible by pages per sequence. Got 48 and 24"):
+    with pytest.raises(ValueError, match=r"must be divisible by pages per sequence\. Got 48 and 24"):
         jax.eval_shape(lambda *arrays: paged_attention(*arrays, pages_per_compute_block=48), *arrays)
 
 

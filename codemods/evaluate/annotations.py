@@ -54,27 +54,45 @@ def _parameter(machine: Machine, function: Function, parameter: ast.arg) -> Valu
 
 
 def _array(machine: Machine, annotation: ast.expr, parameter: ast.arg) -> Array | None:
-    """Return the array that `Float[Array, "batch heads 128"]` describes, also inside a string or `Annotated`."""
+    """Return the array that an annotation describes."""
+    found = described(machine, annotation)
+    if found is None:
+        return None
+    name, kind, axes = found
+    shape = _shape(machine, axes, parameter)
+    dtype = _DTYPES[name]
+    return None if shape is None else Array(shape, DType(dtype) if dtype else None, _library(machine, kind))
+
+
+def described(machine: Machine, annotation: ast.expr) -> tuple[str, ast.expr, str] | None:
+    """Return the parts of `Float[Array, "batch heads 128"]`, also inside a string, `Annotated` or a union.
+
+    They are the name of the jaxtyping type, the expression of the array type, and the axes; None if it is another type.
+    """
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value.strip(), mode="eval").body
         except (SyntaxError, ValueError):
             return None
     match annotation:
+        case ast.BinOp(left, ast.BitOr(), right):  # `Float[...] | None`: None has no shape to break a rule
+            sides = [described(machine, side) for side in (left, right)]
+            return sides[0] or sides[1] if None in sides else None
         case ast.Subscript(kind, ast.Tuple([first, *rest])):
             pass
+        case ast.Subscript(kind, first):
+            rest = []
         case _:
             return None
     origin = machine.evaluate(kind)
-    name = origin.path.rpartition(".")[2] if isinstance(origin, External) else ""
-    if name == "Annotated":
-        return _array(machine, first, parameter)
-    if not isinstance(origin, External) or not origin.path.startswith("jaxtyping.") or name not in _DTYPES or len(rest) != 1:
+    path = origin.path if isinstance(origin, External) else ""
+    name = path.rpartition(".")[2]
+    if path in ("typing.Annotated", "typing.Optional"):
+        return described(machine, first)
+    if not path.startswith("jaxtyping.") or name not in _DTYPES or len(rest) != 1:
         return None
     axes = machine.evaluate(rest[0])
-    shape = _shape(machine, axes, parameter) if isinstance(axes, str) else None
-    dtype = _DTYPES[name]
-    return None if shape is None else Array(shape, DType(dtype) if dtype else None, _library(machine, first))
+    return (name, first, axes) if isinstance(axes, str) else None
 
 
 def _library(machine: Machine, kind: ast.expr) -> str:

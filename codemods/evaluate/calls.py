@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.callees import CALLEES
+from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, objects
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, Arrival, Dies, Frame
@@ -19,6 +19,7 @@ from codemods.values import (
     Bound,
     Choice,
     Class,
+    Contracted,
     DictRef,
     External,
     Function,
@@ -111,9 +112,11 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
         return _call_each(machine, callee, arguments)
     match callee:
         case External(path) if path in CALLEES:
-            return _arrive(machine, path, arguments)
+            return _arrive(machine, CALLEES[path], arguments)
         case External(path):
             return _call_external(machine, path, arguments)
+        case Contracted():
+            return _call_contracted(machine, callee, arguments)
         case Function():
             return call_function(machine, callee, arguments)
         case Class():
@@ -154,13 +157,13 @@ def _joined(partial: Partial, arguments: Arguments) -> Arguments:
     return replace(moved, keywords={**dict(partial.keywords), **moved.keywords}, nodes={**nodes, **moved.nodes})
 
 
-def _arrive(machine: Machine, path: str, arguments: Arguments) -> Value:
-    """Note that an execution reaches a kernel, and return what the kernel does: an array like its query."""
+def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
+    """Note that an execution reaches a callee, and return what a kernel does: an array like its query."""
     if isinstance(arguments.node, ast.Call):
         machine.arrivals.append(
             Arrival(
                 source=(machine.frame.scope.path, arguments.node),
-                callee=path,
+                callee=callee,
                 positional=arguments.positional,
                 keywords=dict(arguments.keywords),
                 nodes=dict(arguments.nodes),
@@ -173,7 +176,19 @@ def _arrive(machine: Machine, path: str, arguments: Arguments) -> Value:
     query = arguments.positional[0] if arguments.positional else arguments.keywords.get("q")
     if isinstance(query, Array):
         return replace(query, contents=None)
-    return machine.unknown(f"{path.rpartition('.')[2]}(...)", "the shape of the query is not known", arguments.node, pure=True)
+    return machine.unknown(f"{callee.name}(...)", "the shape of the query is not known", arguments.node, pure=True)
+
+
+def _call_contracted(machine: Machine, contracted: Contracted, arguments: Arguments) -> Value:
+    """Call a function that checks its contract first: a call that breaks it goes no further."""
+    from codemods.evaluate.contracts import assume
+
+    unfollowed = _arrive(machine, contracted.callee, arguments)
+    try:
+        assume(machine, contracted.callee, bind(machine, contracted.function, arguments))
+    except Dies:
+        return unfollowed
+    return call(machine, contracted.function, arguments)
 
 
 def _call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
@@ -333,7 +348,8 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     if isinstance(callee, Opaque) and not pure:
         return Opaque((machine.new_id(),), text, callee.reason)
     name = callee.path if isinstance(callee, External) else text
-    return machine.unknown(text, f"the result of `{name}` is not known", arguments.node, pure=pure)
+    reason = machine.reason(f"the result of `{name}` is not known", arguments.node)
+    return Opaque((machine.new_id(), "call", name), text, reason, pure=pure)
 
 
 def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:
@@ -346,7 +362,7 @@ def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:
             hand_on(machine, each, arguments)
         return
     inner = value
-    while isinstance(inner, Partial | Transformed | Bound) and not isinstance(inner.function, str):
+    while isinstance(inner, Partial | Transformed | Contracted | Bound) and not isinstance(inner.function, str):
         inner = inner.function
     if isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES):
         call_unseen(machine, value, arguments.node)

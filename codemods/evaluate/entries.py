@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from codemods.callees import Callee
 from codemods.evaluate import cases, modules, names, objects
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
+from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Program, Scope
 from codemods.evaluate.relevance import assigned_attributes, escapes, mentions_kernel, rebound, relevant
 from codemods.evaluate.state import State
 from codemods.source import Source
-from codemods.values import Class, Function, Instance, Value
+from codemods.values import Class, Contracted, Function, Instance, Value
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function to execute: the class it is a method of, and the contract that it checks before it starts."""
+
+    function: Function
+    owner: Class | None = None
+    callee: Callee | None = None
+
+
+def _contract(held: Value) -> Callee | None:
+    return held.callee if isinstance(held, Contracted) else None
 
 
 class Execution:
@@ -48,8 +63,8 @@ class Execution:
                     names.forget(cell_machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
                 module = cell_machine.state
         self._main(module, scope_id)
-        for function, owner in self._functions(self.source.tree.body, scope_id, module, reaching):
-            self._enter(function, owner, module, scope_id)
+        for entry in self._functions(self.source.tree.body, scope_id, module, reaching):
+            self._enter(entry, module, scope_id)
 
     def _top_level(self, machine: Machine) -> int:
         executed = modules.run(self.program, self.source.path, machine)
@@ -84,31 +99,26 @@ class Execution:
         except (Exhausted, RecursionError):
             self.unfinished.append(node)
 
-    def _functions(
-        self, body: Iterable[ast.stmt], scope_id: int, module: State, reaching: set[str]
-    ) -> Iterator[tuple[Function, Class | None]]:
+    def _functions(self, body: Iterable[ast.stmt], scope_id: int, module: State, reaching: set[str]) -> Iterator[Entry]:
         """Yield the module's functions and the methods of its classes that may reach a kernel."""
-        machine = self._machine(module, scope_id)
         for node in body:
             held = module.cells.get((scope_id, getattr(node, "name", "")))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in reaching:
-                yield self._function(node, scope_id, machine), None
+                yield Entry(Function(node, self.source.path, node.name, scope_id), None, _contract(held))
             elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
                 for inner in node.body:
                     if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in reaching:
-                        yield self._function(inner, held.scope, machine), held
+                        function = Function(inner, self.source.path, inner.name, held.scope)
+                        yield Entry(function, held, _contract(module.cells.get((held.scope, inner.name))))
             elif isinstance(node, ast.If | ast.Try | ast.With):
                 parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
                 yield from self._functions(parts, scope_id, module, reaching)
 
-    def _function(self, node: Any, scope_id: int, machine: Machine) -> Function:
-        return Function(node, self.source.path, node.name, scope_id)
-
-    def _enter(self, function: Function, owner: Class | None, module: State, scope_id: int) -> None:
+    def _enter(self, entry: Entry, module: State, scope_id: int) -> None:
         """Execute a function for each case that its decorators spell out, or with unknown arguments."""
-        node: Any = function.node
+        node: Any = entry.function.node
         machine = self._machine(module, scope_id)
-        with machine.entered(Frame(self.program.scopes[function.scope])):
+        with machine.entered(Frame(self.program.scopes[entry.function.scope])):
             try:
                 spelled = cases.of(machine, node)
             except cases.TooMany:
@@ -117,10 +127,11 @@ class Execution:
         for case in spelled or [{}]:
             machine = self._machine(module, scope_id)
             machine.expected = int(any(is_failure_expected(decorator) for decorator in node.decorator_list))
-            self._guarded(machine, node, lambda case=case, machine=machine: self._call(machine, function, owner, case))
+            self._guarded(machine, node, lambda case=case, machine=machine: self._call(machine, entry, case))
             self._keep(machine, case)
 
-    def _call(self, machine: Machine, function: Function, owner: Class | None, case: Mapping[str, Value]) -> None:
+    def _call(self, machine: Machine, entry: Entry, case: Mapping[str, Value]) -> None:
+        function, owner = entry.function, entry.owner
         node: Any = function.node
         scope = open_scope(machine, function)
         with machine.entered(Frame(scope)):
@@ -132,6 +143,8 @@ class Execution:
             values |= case
             values = annotated(machine, function, values)
             machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+            if entry.callee is not None:
+                assume(machine, entry.callee, values)
         self._run_body(machine, scope, node)
 
     def _run_body(self, machine: Machine, scope: Scope, node: Any) -> None:
@@ -149,8 +162,8 @@ class Execution:
             if not mentions_kernel(inner) or (id(inner) in machine.called and not escapes(node, inner)):
                 continue
             name = getattr(inner, "name", "<lambda>")
-            function = Function(inner, scope.path, name, scope.id)
-            self._guarded(machine, inner, lambda function=function: self._call(machine, function, None, {}))
+            entry = Entry(Function(inner, scope.path, name, scope.id))
+            self._guarded(machine, inner, lambda entry=entry: self._call(machine, entry, {}))
 
     def _receiver(self, machine: Machine, owner: Class) -> Value:
         """Make an object on which a method is called: what its class shows of it, the rest unknown."""

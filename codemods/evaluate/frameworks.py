@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 TRANSPARENT = ("pytest.", "absl.testing.", "typing.", "unittest.", "functools.lru_cache", "functools.cache", "functools.wraps",
-               "jax._src.test_util.", "hypothesis.", "contextlib.", "beartype.", "jaxtyping.", "shapecheck.", "torch.no_grad",
+               "jax._src.test_util.", "hypothesis.", "contextlib.", "beartype.", "jaxtyping.", "torch.no_grad",
                "torch.inference_mode", "abc.", "atexit.")  # fmt: skip
 """Where decorators come from that leave a function's arguments and result as they are."""
 

@@ -34,6 +34,7 @@ from codemods.values import (
 )
 
 if TYPE_CHECKING:
+    from codemods.callees import Callee
     from codemods.evaluate.program import Program, Scope
 
 MAX_STEPS = 60_000  # of one run: an entry function with all it calls
@@ -81,7 +82,7 @@ class Arrival:
 
     Attributes:
         source: the path of the file and the call expression.
-        callee: the dotted path of the kernel.
+        callee: the kernel.
         positional, keywords: the values of the arguments; `spread` says that further ones are unknown (`*args` or `**kwargs`).
         nodes: the expression of each argument that the call, or a partial, writes down, by position or keyword.
         path: the conditions under which it is reached.
@@ -91,7 +92,7 @@ class Arrival:
     """
 
     source: tuple[str, ast.Call]
-    callee: str
+    callee: Callee
     positional: tuple[Value, ...]
     keywords: dict[str, Value]
     nodes: dict[int | str, ast.expr]

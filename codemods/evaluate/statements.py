@@ -170,7 +170,7 @@ def _decorated(machine: Machine, value: Value, decorator: Value, node: ast.expr)
 
 def _origin(decorator: Value) -> str:
     match decorator:
-        case External(path) | Opaque(pure=True, text=path) | Partial(External(path)):
+        case External(path) | Partial(External(path)) | Opaque(key=(_, "call", str(path))):
             return path
         case _:
             return ""

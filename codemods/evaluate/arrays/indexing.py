@@ -75,7 +75,9 @@ def _read(call: Call, key: Value) -> Value:
     if isinstance(key, Array):
         if kind(key.dtype) != "int":
             raise Unmodelled("how many elements a mask selects is not known")
-        return key.contents if key.shape == () and key.contents is not None else _Gathered(key.shape)
+        if key.shape:
+            return _Gathered(key.shape)
+        return shapes.unknown(("index",), "index") if key.contents is None else key.contents
     number = as_int(key)
     if number is None:
         raise Unmodelled(f"the index `{describe(key)}` is not known")
@@ -97,6 +99,8 @@ def _filled_up(array: Array, keys: list[Value]) -> list[Value]:
     if missing < 0 or sum(key is Ellipsis for key in keys) > 1:
         shapes.fails(f"{len(keys)} indices into an array of rank {len(array.shape)}")
     place = next((place for place, key in enumerate(keys) if key is Ellipsis), len(keys))
+    if not missing and place < len(keys) and any(isinstance(key, _Gathered) for key in keys):
+        raise Unmodelled("whether an ellipsis that stands for no axis parts arrays in a subscript differs between libraries")
     return [*keys[:place], *[Slice(None, None, None)] * missing, *keys[place + 1 :]]
 
 

@@ -1,6 +1,7 @@
 """What functions of the standard library and of frameworks do."""
 
+from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
 from codemods.evaluate.standard import functions, numbers, objects, sequences, sharding  # each fills the table
 
-__all__ = ["INTERPRETED", "functions", "numbers", "objects", "sequences", "sharding"]
+__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "sequences", "sharding"]

@@ -29,7 +29,6 @@ def _partial(machine: Machine, arguments: Arguments) -> Value:
     "jax.jit", "jax.pjit", "jax.experimental.pjit.pjit", "jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint",
     "jax.named_call", "jax.custom_vjp", "jax.custom_jvp", "torch.compile", "torch.jit.script", "flax.nnx.jit",
     "equinox.filter_jit", "jax.make_jaxpr", "jax.export.export", "jax.block_until_ready", "flax.linen.jit", "chex.chexify",
-    "shapecheck.contract.contract",
 )  # fmt: skip
 def _transparent(machine: Machine, arguments: Arguments) -> Value:
     """What these give sees its arguments as the function itself does."""

@@ -1,0 +1,87 @@
+"""Contracts that the scanned source states itself, with `@shapecheck.contract(...)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from codemods import geometry
+from codemods.callees import Callee
+from codemods.evaluate.annotations import described
+from codemods.evaluate.calls import Arguments
+from codemods.evaluate.interpreted import interprets
+from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.machine import Dies
+from codemods.evaluate.relations import formula_of
+from codemods.values import Contracted, External, Function, Partial, Value, is_constant
+from shapecheck.axes import axes_of
+from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contracts import CONTRACTS
+from shapecheck.demands import stated_contract
+from shapecheck.relation import UNKNOWN, RelationError
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+_DECORATOR = "shapecheck.contract(...)"
+
+
+@interprets("shapecheck.contract", "shapecheck.contract.contract")
+def _contract(machine: Machine, arguments: Arguments) -> Value:
+    """`contract("...")` gives a decorator."""
+    if arguments.spread or arguments.keywords:
+        raise Unmodelled("what the contract demands is not known")
+    return Partial(External(_DECORATOR), arguments.positional, ())
+
+
+@interprets(_DECORATOR)
+def _decorate(machine: Machine, arguments: Arguments) -> Value:
+    """Put a contract on a function; one that cannot be read leaves the function as it is."""
+    *demands, function = arguments.positional
+    if not isinstance(function, Function):
+        return function
+    try:
+        callee = _callee(machine, function, [_demand(demand) for demand in demands])
+    except (RelationError, TypeError):  # at run time the decoration itself fails
+        return function
+    return Contracted(function, callee)
+
+
+def _demand(demand: Value) -> str | Contract:
+    if isinstance(demand, str):
+        return demand
+    if isinstance(demand, External) and (ready := CONTRACTS.get(demand.path.rpartition(".")[2].lower())) is not None:
+        return ready
+    raise Unmodelled("what the contract demands is not known")
+
+
+def _callee(machine: Machine, function: Function, demands: list[str | Contract]) -> Callee:
+    """Return the function as a callee: array arguments by their annotations, the others as parameters."""
+    declared: ast.arguments = function.node.args
+    defaults = dict(function.defaults)
+    arrays: list[ArrayArgument] = []
+    parameters: list[Parameter] = []
+    for parameter in (*declared.posonlyargs, *declared.args, *declared.kwonlyargs):
+        found = described(machine, parameter.annotation) if parameter.annotation is not None else None
+        if found is not None:
+            arrays.append(ArrayArgument(parameter.arg, axes_of(found[2])))
+        else:
+            default = defaults.get(parameter.arg, UNKNOWN)
+            parameters.append(Parameter(parameter.arg, default if is_constant(default) else UNKNOWN))
+    contract = stated_contract(function.name, tuple(arrays), tuple(parameters), demands)
+    names = tuple(parameter.arg for parameter in (*declared.posonlyargs, *declared.args, *declared.kwonlyargs))
+    return Callee(function.name, contract, names, by_position=len(declared.posonlyargs) + len(declared.args))
+
+
+def assume(machine: Machine, callee: Callee, arguments: Mapping[str, Value]) -> None:
+    """Go on with an execution in which the relations of a contract hold: it checked them before it got here."""
+    held: dict[str, Any] = geometry.values_of(callee, arguments)
+    for rule in callee.contract.rules:
+        named = {name: held.get(callee.contract.axes.get(name, (name,))[0], UNKNOWN) for name in rule.relation.names}
+        formula = None if UNKNOWN in named.values() else formula_of(machine, rule.relation, named)
+        if formula is not None:
+            assumed = machine.state.assume(formula, branch=False)
+            if assumed is None:
+                raise Dies
+            machine.state = assumed
