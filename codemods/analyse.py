@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.callees import Callee
+from codemods.callers import Callers, find
 from codemods.evaluate.entries import Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
@@ -59,8 +60,9 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     Returns:
         The call sites, and a finding for each rule at each of them that is violated or unproven.
     """
-    program = Program(sources, root)
-    sites = _sites(program, sources)
+    callers = find(sources, root)
+    program = Program([*sources, *callers.sources], root)
+    sites = _sites(program, sources, callers)
     judges = {id(site): [Judge(each, chips) for each in site.arrived] for site in sites}
     uses = _uses(judge for group in judges.values() for judge in group)
     call_sites: list[CallSite] = []
@@ -78,12 +80,13 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     return call_sites, findings
 
 
-def _sites(program: Program, sources: Sequence[Source]) -> list[Site]:
-    """Execute the files, and return the call sites that an execution reaches."""
+def _sites(program: Program, sources: Sequence[Source], callers: Callers) -> list[Site]:
+    """Execute the files and their callers, and return the call sites of the files that an execution reaches."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
-    for source in sources:
-        execution = Execution(program, source)
+    unfinished: set[int] = set()
+    for source in (*sources, *callers.sources):
+        execution = Execution(program, source, callers.names)
         execution.run()
         for each in execution.arrived:
             path, node = each.source
@@ -91,9 +94,9 @@ def _sites(program: Program, sources: Sequence[Source]) -> list[Site]:
             if path in wanted and held is not None:
                 key = (id(node), each.callee.contract.name)
                 sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
-        unfinished = {id(part) for node in execution.unfinished for part in ast.walk(node)}
-        for site in sites.values():
-            site.unfinished = site.unfinished or id(site.node) in unfinished
+        unfinished |= {id(part) for node in execution.unfinished for part in ast.walk(node)}
+    for site in sites.values():
+        site.unfinished = id(site.node) in unfinished
     return list(sites.values())
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.codes import UNUSED
 from codemods.config import Settings
-from codemods.files import Candidate, Found, Project
+from codemods.files import Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report
 from codemods.source import Source, SourceError
 from codemods.suppress import Suppressions, skips_file
@@ -88,7 +88,8 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse) -
     """Analyse the files of one project, and leave out what its settings or a comment suppress."""
     settings = project.settings
     chips = tuple(chip_of(name) for name in settings.chips)
-    call_sites, findings, errors = _isolated(list(sources.values()), Path(project.root), chips, analyse)
+    root = Path(shown(project.root))  # so that a module found below it has the path that its source has here
+    call_sites, findings, errors = _isolated(list(sources.values()), root, chips, analyse)
     result = Examination(project, sources, findings, errors)
     findings_of, sites_of = _by_path(findings), _by_path(call_sites)
     for path, source in sources.items():

@@ -14,7 +14,7 @@ class OwnCode(NamedTuple):
     explanation: str
 
 
-UNREADABLE, UNUSED = "SC901", "SC902"
+FILE_ERROR, UNUSED = "SC901", "SC902"
 
 HINTS = ("SC5", UNUSED)
 """Prefixes of the codes that are off unless selected."""
@@ -25,12 +25,13 @@ OWN_CODES = {
         "a relation of your own contract must hold",
         "A call of a function decorated with `@shapecheck.contract(...)` breaks one of its relations; the message quotes it.",
     ),
-    UNREADABLE: OwnCode(
-        "unreadable-file",
-        "a file must be readable and valid Python",
+    FILE_ERROR: OwnCode(
+        "file-error",
+        "a file must be readable, valid Python and, to be fixed, writable",
         (
-            "The file names a kernel but cannot be read, decoded or parsed, so nothing can be said about its calls. The other "
-            "files are checked all the same, and the exit status is 2. It cannot be ignored: exclude the file instead."
+            "The file names a kernel but cannot be read, decoded or parsed, so nothing can be said about its calls; or a fix was "
+            "refused because it would change more than it says, or could not be written. The other files are dealt with all the "
+            "same, and the exit status is 2. The code cannot be ignored: exclude the file instead."
         ),
     ),
     UNUSED: OwnCode(

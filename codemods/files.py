@@ -144,7 +144,7 @@ def shown(path: str) -> str:
 
 def _walk(top: str, project: Project, configuration: Configuration, problems: list[Problem], *, tree: str) -> Iterator[_File]:
     """Yield the Python files below a folder, without following symbolic links to folders."""
-    pending = [(top, project, (tree,))]
+    pending: list[tuple[str, Project, tuple[str, ...]]] = [(top, project, (tree,))]
     while pending:
         folder, project, trees = pending.pop()
         try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from codemods.check import Analyse, Examination, Run, examine, parse, summarise
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding
-from codemods.rewrite import RewriteError, apply, inspect, moved, overlap
+from codemods.rewrite import RewriteError, apply, displacement, inspect, overlap
 from codemods.source import Source
 from codemods.write import WriteError
 from shapecheck.rule import Applicability, Verdict
@@ -16,7 +17,7 @@ from shapecheck.rule import Applicability, Verdict
 _ROUNDS = 10
 
 Write: TypeAlias = Callable[[Candidate, bytes], None]
-_Key: TypeAlias = tuple[str, str, str, int]  # path, code, callee, and where the call begins
+_Moves: TypeAlias = Mapping[str, Callable[[int], int]]  # by path: where the bytes of an edited file have moved to
 
 
 class Change(NamedTuple):
@@ -55,6 +56,22 @@ def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = F
     run = summarise(found, [repair.current for repair in repairs], errors, fixed)
     run.report.fixed = len(fixed) if write is not None else 0
     return run, changes
+
+
+class _Key(NamedTuple):
+    """What tells a finding from others, also once its file is edited: its code, and the call that begins at `start`."""
+
+    path: str
+    code: str
+    callee: str
+    start: int
+
+    @classmethod
+    def of(cls, finding: Finding) -> _Key:
+        return cls(finding.path, finding.code, finding.callee, finding.call.start)
+
+    def moved(self, moves: _Moves) -> _Key:
+        return self._replace(start=moves[self.path](self.start)) if self.path in moves else self
 
 
 class _Repair:
@@ -97,10 +114,12 @@ class _Repair:
     def _choose(self) -> dict[str, list[Finding]]:
         """Return findings by path whose fixes do not get in each other's way; those of an outer call come first."""
         chosen: dict[str, list[Finding]] = {}
+        made: dict[str, set[Edit]] = {}
         for finding in sorted(self.current.findings, key=lambda each: (each.call.start, -each.call.end, each.span.start)):
-            others = chosen.get(finding.path, [])
+            others = made.setdefault(finding.path, set())
             if self._may_fix(finding) and _compatible(finding, others) and self._passes(finding):
-                chosen[finding.path] = [*others, finding]
+                chosen.setdefault(finding.path, []).append(finding)
+                others.update(_edits([finding]))
         return chosen
 
     def _may_fix(self, finding: Finding) -> bool:
@@ -110,7 +129,7 @@ class _Repair:
             and finding.fix.applicability in self._allowed
             and not finding.path.endswith(".pyi")
             and finding.path not in self._restored
-            and _key(finding) not in self._refused
+            and _Key.of(finding) not in self._refused
         )
 
     def _passes(self, finding: Finding) -> bool:
@@ -123,7 +142,7 @@ class _Repair:
         return True
 
     def _refuse(self, finding: Finding, error: RewriteError) -> None:
-        self._refused.add(_key(finding))
+        self._refused.add(_Key.of(finding))
         self.errors.append(FileError(finding.path, finding.span.line, f"{finding.code} is not fixed: {error}"))
 
     def _apply(self, chosen: Mapping[str, list[Finding]]) -> None:
@@ -136,13 +155,16 @@ class _Repair:
                 changed[path], applied[path] = result, kept
         if not applied:
             return
-        edits = {path: _edits(findings) for path, findings in applied.items()}
-        before = {_key(each, edits) for each in self.current.judged if each.verdict is Verdict.VIOLATED}
-        self._refused = {(*key[:3], moved(key[3], edits.get(key[0], ()))) for key in self._refused}
+        moves = {path: displacement(_edits(findings)) for path, findings in applied.items()}
+        before = {_Key.of(each).moved(moves) for each in self.current.judged if each.verdict is Verdict.VIOLATED}
+        calls = Counter(site.path for site in self.current.call_sites)
+        self._refused = {key.moved(moves) for key in self._refused}
         self._examine(changed)
         for path, findings in applied.items():
             self.fixed.setdefault(path, []).extend(findings)
-        broken = _broken_promises(self.current.judged, before, applied, edits)
+        broken = _broken_promises(self.current.judged, before, applied, moves)
+        calls.subtract(site.path for site in self.current.call_sites)
+        broken |= {path: (1, "a call of a kernel would no longer be recognised") for path in applied if calls[path] > 0}
         broken |= {each.path: (each.line, "the result cannot be judged") for each in self.current.errors if each.path in applied}
         for path, (line, reason) in broken.items():
             self.restore(path, line, reason)
@@ -167,7 +189,7 @@ def _broken_promises(
     judged: Iterable[Finding],
     before: Collection[_Key],
     applied: Mapping[str, list[Finding]],
-    edits: Mapping[str, list[Edit]],
+    moves: _Moves,
 ) -> dict[str, tuple[int, str]]:
     """Return the files to restore, each with a line and the reason: a finding is still there, or a new one has come up.
 
@@ -175,12 +197,12 @@ def _broken_promises(
         judged: the findings after the edits.
         before: the violations before them, with the places they have since moved to.
         applied: what was to be repaired, by path.
-        edits: how, by path.
+        moves: where the bytes of an edited file have moved to, by path.
     """
-    repaired = {_key(finding, edits) for findings in applied.values() for finding in findings}
+    repaired = {_Key.of(finding).moved(moves) for findings in applied.values() for finding in findings}
     broken: dict[str, tuple[int, str]] = {}
     for finding in judged:
-        key = _key(finding)
+        key = _Key.of(finding)
         if key in repaired:
             broken[finding.path] = finding.span.line, f"{finding.code} would remain"
         elif finding.verdict is Verdict.VIOLATED and key not in before:
@@ -190,16 +212,10 @@ def _broken_promises(
     return broken
 
 
-def _key(finding: Finding, edits: Mapping[str, Iterable[Edit]] | None = None) -> _Key:
-    """Return what tells a finding from others, also after edits."""
-    return finding.path, finding.code, finding.callee, moved(finding.call.start, (edits or {}).get(finding.path, ()))
-
-
 def _edits(findings: Iterable[Finding]) -> list[Edit]:
     """Return the edits of the findings' fixes; one that several need, such as an import, is made once."""
     return list(dict.fromkeys(edit for finding in findings if finding.fix for edit in finding.fix.edits))
 
 
-def _compatible(finding: Finding, others: Iterable[Finding]) -> bool:
-    made = _edits(others)
+def _compatible(finding: Finding, made: Collection[Edit]) -> bool:
     return not any(overlap(edit, other) for edit in _edits([finding]) if edit not in made for other in made)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from codemods.findings import Edit
@@ -40,9 +41,9 @@ def apply(source: Source, edits: Iterable[Edit]) -> Source:
     edits = sorted(edits, key=lambda edit: edit.start)
     if any(overlap(first, second) for first, second in pairwise(edits)):
         raise RewriteError("its edits overlap")
-    text = splice(source.text, edits)
+    text, move = splice(source.text, edits), displacement(edits)
     taken = [_Range(edit.start, edit.end) for edit in edits]
-    put = [_Range(moved(edit.end, edits) - len(edit.replacement.encode()), moved(edit.end, edits)) for edit in edits]
+    put = [_Range(move(edit.end) - len(edit.replacement.encode()), move(edit.end)) for edit in edits]
     try:
         result = Source(source.path, source.restore(text))
         intact = result.text == text and _outline_without(taken, source) == _outline_without(put, result)
@@ -68,10 +69,12 @@ def overlap(first: Edit, second: Edit) -> bool:
     return first.start == second.start or (first.start < second.end and second.start < first.end)
 
 
-def moved(position: int, edits: Iterable[Edit]) -> int:
-    """Return where the byte at `position` is once the edits are made; what is inserted there comes before it."""
-    before = (edit for edit in edits if edit.end <= position)
-    return position + sum(len(edit.replacement.encode()) - (edit.end - edit.start) for edit in before)
+def displacement(edits: Iterable[Edit]) -> Callable[[int], int]:
+    """Return the function that says where a byte is once the edits are made; what is inserted there comes before it."""
+    edits = sorted(edits, key=lambda edit: edit.start)
+    ends = [edit.end for edit in edits]
+    shifts = [0, *accumulate(len(edit.replacement.encode()) - (edit.end - edit.start) for edit in edits)]
+    return lambda position: position + shifts[bisect_right(ends, position)]
 
 
 def inspect(source: Source, edit: Edit) -> None:
@@ -184,12 +187,19 @@ def _bound_names(tree: ast.Module, module: str) -> set[str]:
 def _enclosing(source: Source, place: _Range) -> ast.expr | None:
     """Return the smallest expression that holds a place; None between statements."""
     found, smallest = None, None
-    for node in ast.walk(source.tree):  # an outer expression comes before those inside it
-        if isinstance(node, ast.expr):
+    pending: list[ast.AST] = [source.tree]
+    while pending:
+        for node in ast.iter_child_nodes(pending.pop()):
+            if not isinstance(node, ast.expr):
+                has_extent = isinstance(node, ast.stmt) and not hasattr(node, "decorator_list")  # decorators stand outside
+                if not has_extent or _extent(source, node).holds(place):
+                    pending.append(node)
+                continue
             extent = _extent(source, node)
-            holds = extent.holds(place) if place.start < place.end else extent.start < place.start < extent.end
-            if holds and extent != smallest:  # before Python 3.12, parts of an f-string claim to extend over all of it
-                found, smallest = node, extent
+            if extent.holds(place) if place.start < place.end else extent.start < place.start < extent.end:
+                pending.append(node)
+                if extent != smallest:  # before Python 3.12, parts of an f-string claim to extend over all of it
+                    found, smallest = node, extent
     return found
 
 
@@ -199,10 +209,17 @@ def _extent(source: Source, node: Any) -> _Range:
 
 
 def _outline_without(ranges: Sequence[_Range], source: Source) -> list[Any]:
-    """Return the outline of a file without the nodes that lie in one of the ranges."""
-    return _outline(
-        source.tree, lambda node: hasattr(node, "lineno") and any(each.holds(_extent(source, node)) for each in ranges)
-    )
+    """Return the outline of a file without the nodes that lie in one of the ranges, which are in order."""
+    starts = [each.start for each in ranges]
+
+    def is_inside(node: ast.AST) -> bool:
+        if not hasattr(node, "lineno"):
+            return False
+        extent = _extent(source, node)
+        index = bisect_right(starts, extent.start) - 1
+        return index >= 0 and ranges[index].holds(extent)
+
+    return _outline(source.tree, is_inside)
 
 
 def _outline(tree: ast.AST, skip: Callable[[ast.AST], bool] = lambda node: False) -> list[Any]:

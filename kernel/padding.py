@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -40,5 +40,5 @@ def pad_page_indices(page_indices: _Table, pages_per_compute_block: SupportsInde
     missing = -page_indices.shape[1] % block
     if missing == 0:
         return page_indices
-    pad = np.pad if isinstance(page_indices, np.ndarray) else jnp.pad
+    pad: Any = np.pad if isinstance(page_indices, np.ndarray) else jnp.pad
     return pad(page_indices, ((0, 0), (0, missing)), constant_values=page_id)

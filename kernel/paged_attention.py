@@ -22,16 +22,14 @@ from shapecheck.contracts import PAGED_ATTENTION
 
 # `Any`: whatever has a shape and a dtype, be it of jax, traced or not, or of numpy.
 PlainPages: TypeAlias = Real[Any, "num_kv_heads total_num_pages page_size head_dim"]
+
+_weight: Any = Int8[Any, "num_kv_heads total_num_pages page_size head_dim"]
+_scales_of_tokens: Any = Float[Any, "num_kv_heads total_num_pages page_size 1"]
+_scales_of_elements: Any = Float[Any, "num_kv_heads total_num_pages page_size head_dim"]
 QuantizedPages: TypeAlias = Annotated[
     QuantizedTensor,
-    IsAttr["weight", IsInstance[Int8[Any, "num_kv_heads total_num_pages page_size head_dim"]]],
-    IsAttr[
-        "scales",
-        IsInstance[
-            Float[Any, "num_kv_heads total_num_pages page_size 1"],
-            Float[Any, "num_kv_heads total_num_pages page_size head_dim"],
-        ],
-    ],
+    IsAttr["weight", IsInstance[_weight]],
+    IsAttr["scales", IsInstance[_scales_of_tokens, _scales_of_elements]],
 ]
 
 _IMPLEMENTATIONS: Final[dict[str, Attend]] = {

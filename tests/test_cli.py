@@ -129,7 +129,7 @@ class TestStatus:
     def test_a_path_that_does_not_exist_does_not_stop_the_others(self, run: Runner) -> None:
         Path("a.py").write_text(BAD)
         assert run("check", "gone.py", "a.py") == 2
-        assert "gone.py:1:1: SC901 unreadable-file: cannot be read: No such file or directory" in run.out
+        assert "gone.py:1:1: SC901 file-error: cannot be read: No such file or directory" in run.out
         assert "a.py:2:38: SC102" in run.out
 
     def test_a_wrong_setting(self, run: Runner) -> None:
@@ -324,7 +324,7 @@ class TestExplain:
         lines = run.out.splitlines()
         assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
         assert "SC204  megacore-chip" in run.out
-        assert "SC901  unreadable-file" in run.out
+        assert "SC901  file-error" in run.out
         for line in lines:
             assert run("explain", line.split()[0]) == 0
             assert all(len(each) <= 120 for each in run.out.splitlines() if not each.startswith("    "))
@@ -364,17 +364,14 @@ class TestProcess:
         script = Path(sys.executable).with_name("shapecheck")
         assert subprocess.run([script, "check"], capture_output=True, check=False).returncode == 1
 
-    def test_names_and_output_in_any_encoding(self) -> None:
+    def test_a_name_that_no_encoding_has(self) -> None:
         name = os.fsdecode(b"\xff\n\x1b[31m.py")
         Path(name).write_text(IMPORT + "'é'; paged_attention(q, k, v, lengths, pages, pages_per_compute_block=0)\n")
-        for encoding in ("ascii", "utf-8"):
-            for output_format in ("text", "concise", "json", "github", "sarif"):
-                done = self.process(
-                    "check", "--output-format", output_format, env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-                )
-                assert done.returncode == 1, done.stderr
-                assert b"\x1b" not in done.stdout
-                assert done.stderr == b""
+        for output_format in ("text", "json", "github", "sarif"):
+            environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+            done = self.process("check", "--output-format", output_format, env=environment)
+            assert (done.returncode, done.stderr) == (1, b"")
+            assert b"\x1b" not in done.stdout
 
     def test_a_reader_that_goes_away_is_no_error(self) -> None:
         Path("a.py").write_text(IMPORT + "paged_attention(q, k, v, lengths, pages, pages_per_compute_block=0)\n" * 50)

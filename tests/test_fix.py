@@ -294,6 +294,13 @@ class TestPromises:
         messages = self.fixed_with(self.edited("block=3, mode='kv_head'", before=len("block=")))
         assert messages == ["a.py:2: is not fixed: SC201 would come up at a.py:2"]
 
+    def test_the_call_would_no_longer_be_one(self) -> None:
+        def change(source: Source, finding: Finding) -> Finding:
+            end = finding.call.start + len("paged_attention")
+            return replace(finding, fix=ProposedFix(Applicability.SAFE, "", (Edit(finding.call.start, end, "print"),)))
+
+        assert self.fixed_with(change) == ["a.py:1: is not fixed: a call of a kernel would no longer be recognised"]
+
     def test_the_result_would_be_no_python(self) -> None:
         [message] = self.fixed_with(self.edited("3)"))
         assert message.startswith("a.py:2: SC102 is not fixed: '3)' is no expression")

@@ -145,6 +145,8 @@ jnp.dot(bf, bf.T, preferred_element_type=jnp.float32)
 """
 
 NN = """
+jnp.reciprocal(x)
+jnp.reciprocal(i)
 jax.nn.relu(x)
 jax.nn.relu(i)
 jax.nn.relu6(x)

@@ -96,7 +96,6 @@ np.asanyarray([1, 2])
 np.ascontiguousarray(i)
 np.ascontiguousarray(5)
 i8 / i8
-np.hypot(i8, u8)
 np.float16(1) * i8
 x.astype(np.float64) @ m
 bf * 2

@@ -32,7 +32,7 @@ def test_what_would_end_a_command_is_escaped() -> None:
 def test_errors() -> None:
     run = summarise(Found((), (Problem("b.py", 3, "cannot be parsed: oh"),), 2), [], [])
     assert render(run, "github") == (
-        "::error title=shapecheck (SC901),file=b.py,line=3::b.py:3: SC901 unreadable-file: cannot be parsed: oh\n"
+        "::error title=shapecheck (SC901),file=b.py,line=3::b.py:3: SC901 file-error: cannot be parsed: oh\n"
     )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codemods.findings import Edit
-from codemods.rewrite import RewriteError, apply, import_edit, inspect, moved
+from codemods.rewrite import RewriteError, apply, displacement, import_edit, inspect
 from codemods.source import Source
 
 
@@ -112,8 +112,10 @@ def test_several_edits_are_made_together() -> None:
     file = source("import a\n\nf(x=4, y=5)\n")
     edits = [replacing(file, "5", "50"), replacing(file, "4", "40"), Edit(9, 9, "import b\n")]
     assert apply(file, edits).data == b"import a\nimport b\n\nf(x=40, y=50)\n"
-    assert moved(file.text.index(b"f("), edits) == len(b"import a\nimport b\n\n")
-    assert moved(9, edits) == 18
+    move = displacement(edits)
+    assert move(file.text.index(b"f(")) == len(b"import a\nimport b\n\n")
+    assert (move(8), move(9)) == (8, 18)
+    assert move(len(file.text)) == len(file.text) + 11
 
 
 def test_comparing_does_not_recurse() -> None:

@@ -15,7 +15,7 @@ from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Program, Scope
-from codemods.evaluate.relevance import assigned_attributes, escapes, mentions_kernel, rebound, relevant
+from codemods.evaluate.relevance import assigned_attributes, escapes, mentions, reaching, rebound
 from codemods.evaluate.state import State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
@@ -42,8 +42,9 @@ class Execution:
         unfinished: the nodes whose execution used up its steps: their call sites may have executions that were not seen.
     """
 
-    def __init__(self, program: Program, source: Source) -> None:
+    def __init__(self, program: Program, source: Source, words: Iterable[str] = ()) -> None:
         self.program = program
+        self.reaching = reaching(source.tree, words)
         self.source = source
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
@@ -54,7 +55,6 @@ class Execution:
         machine = Machine(self.program)
         scope_id = self._top_level(machine)
         self._keep(machine)
-        reaching = relevant(self.source.tree)
         module = State(dict(self.program.cells))
         for name in rebound(self.source.tree):
             if (scope_id, name) in module.cells:
@@ -63,7 +63,7 @@ class Execution:
                     names.forget(cell_machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
                 module = cell_machine.state
         self._main(module, scope_id)
-        for entry in self._functions(self.source.tree.body, scope_id, module, reaching):
+        for entry in self._functions(self.source.tree.body, scope_id, module):
             self._enter(entry, module, scope_id)
 
     def _top_level(self, machine: Machine) -> int:
@@ -99,20 +99,20 @@ class Execution:
         except (Exhausted, RecursionError):
             self.unfinished.append(node)
 
-    def _functions(self, body: Iterable[ast.stmt], scope_id: int, module: State, reaching: set[str]) -> Iterator[Entry]:
+    def _functions(self, body: Iterable[ast.stmt], scope_id: int, module: State) -> Iterator[Entry]:
         """Yield the module's functions and the methods of its classes that may reach a kernel."""
         for node in body:
             held = module.cells.get((scope_id, getattr(node, "name", "")))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in reaching:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in self.reaching:
                 yield Entry(Function(node, self.source.path, node.name, scope_id), None, _contract(held))
             elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
                 for inner in node.body:
-                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in reaching:
+                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in self.reaching:
                         function = Function(inner, self.source.path, inner.name, held.scope)
                         yield Entry(function, held, _contract(module.cells.get((held.scope, inner.name))))
             elif isinstance(node, ast.If | ast.Try | ast.With):
                 parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
-                yield from self._functions(parts, scope_id, module, reaching)
+                yield from self._functions(parts, scope_id, module)
 
     def _enter(self, entry: Entry, module: State, scope_id: int) -> None:
         """Execute a function for each case that its decorators spell out, or with unknown arguments."""
@@ -159,7 +159,7 @@ class Execution:
         for inner in ast.walk(node):
             if inner is node or not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 continue
-            if not mentions_kernel(inner) or (id(inner) in machine.called and not escapes(node, inner)):
+            if not mentions(inner, self.reaching) or (id(inner) in machine.called and not escapes(node, inner)):
                 continue
             name = getattr(inner, "name", "<lambda>")
             entry = Entry(Function(inner, scope.path, name, scope.id))

@@ -46,12 +46,13 @@ class Program:
 
     Args:
         sources: the files that are scanned.
-        root: the folder that absolute imports start from, besides the one each file's package lies in.
+        root: the folder that absolute imports start from, besides those that the packages of the files lie in.
     """
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self._sources = {source.path: source for source in sources}
         self._root = root
+        self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
         self._ids = itertools.count(1)
         self._bindings: dict[int, Bindings] = {}
@@ -85,7 +86,7 @@ class Program:
 
     def find(self, module: str, importer: str) -> str | None:
         """Return the file of a module of the tree by its absolute dotted name; None for a foreign module."""
-        roots = (_import_root(importer), str(self._root))
+        roots = (_import_root(importer), *self._roots)
         for start in dict.fromkeys(roots):
             key = (start, module)
             if key not in self._found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import WORDS
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
 _KERNELS = frozenset(word.decode() for word in WORDS)
 
 
-def mentions_kernel(node: ast.AST) -> bool:
-    """Say whether a kernel's own name stands in a piece of source."""
-    return not _KERNELS.isdisjoint(_names(node))
+def mentions(node: ast.AST, words: set[str]) -> bool:
+    """Say whether one of the words stands in a piece of source as a name or an attribute."""
+    return not words.isdisjoint(_names(node))
 
 
-def relevant(tree: ast.Module) -> set[str]:
-    """Return the names that may stand for a kernel or for something that reaches one, as far as this file tells."""
-    words = set(_KERNELS)
+def reaching(tree: ast.Module, words: Iterable[str] = ()) -> set[str]:
+    """Return the names that may stand for a kernel or for something that reaches one, as far as this file tells.
+
+    `words` are further names that do, by what other files tell. A function with a contract of its own counts as a kernel.
+    """
+    words = {*_KERNELS, *words, *_contracted(tree)}
     for node in ast.walk(tree):  # other names that a kernel is imported under
         if isinstance(node, ast.alias) and node.asname and node.name.rpartition(".")[2] in words:
             words.add(node.asname)
@@ -39,6 +43,11 @@ def relevant(tree: ast.Module) -> set[str]:
                 words |= bound
                 grown = True
     return words
+
+
+def _contracted(tree: ast.Module) -> set[str]:
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {node.name for node in functions if any(mentions(each, {"contract"}) for each in node.decorator_list)}
 
 
 def _names(node: ast.AST) -> set[str]:

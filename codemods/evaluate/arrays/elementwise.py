@@ -34,7 +34,7 @@ _ON_INTEGERS: Mapping[str, Callable[..., Any]] = {
 
 _INEXACT = frozenset(
     {
-        "divide", "true_divide", "div", "arctan2", "atan2", "hypot", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2",
+        "divide", "true_divide", "div", "arctan2", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2",
         "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "sigmoid",
         "logistic", "reciprocal", "erf", "softmax", "log_softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid",
         "logsigmoid",
@@ -47,7 +47,8 @@ _COMPARISONS = frozenset(
         "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite",
     }
 )  # fmt: skip
-_NOT_OF_BOOLS = frozenset({"floor_divide", "remainder", "mod", "power", "pow", "left_shift", "right_shift"})
+_NEVER_WEAK = frozenset({"log2", "log10"})
+_NOT_OF_BOOLS = frozenset({"floor_divide", "remainder", "mod", "fmod", "square", "left_shift", "right_shift"})
 """What libraries compute in integers of various widths if they are given nothing but truth values."""
 
 
@@ -60,7 +61,7 @@ def operation(name: str, library: str, operands: Sequence[Array]) -> Value:
         dtype, weak = _inexact(name, library, operands)
         return Array(shape, dtype, library, weak=weak)
     dtype, weak = promote(library, operands)
-    if kind(dtype) == "bool" and name in _NOT_OF_BOOLS:
+    if _is_irregular(name, dtype, operands):
         return Array(shape, None, library)
     function = _ON_INTEGERS.get(name)
     contents = combined(function, operands, shape, dtype) if function else None
@@ -70,9 +71,20 @@ def operation(name: str, library: str, operands: Sequence[Array]) -> Value:
 def _inexact(name: str, library: str, operands: Sequence[Array]) -> tuple[DType | None, bool]:
     """Return the dtype, and whether it is weak, of a function that has no integer result, like `sqrt`."""
     if library == "numpy" and name not in _QUOTIENTS:
+        if any(each.weak for each in operands) and any(kind(each.dtype) != "float" for each in operands if not each.weak):
+            return None, False
         return promote(library, [replace(each, dtype=inexact_numpy(each.dtype)) for each in operands])
     dtype, weak = promote(library, operands)
-    return (default_float(library) if kind(dtype) in ("bool", "int") else dtype), weak
+    return (default_float(library) if kind(dtype) in ("bool", "int") else dtype), weak and name not in _NEVER_WEAK
+
+
+def _is_irregular(name: str, dtype: DType | None, operands: Sequence[Array]) -> bool:
+    """Say whether the result has another dtype than the one in which the operands meet."""
+    if name in ("power", "pow"):  # JAX: a power with an integer exponent may keep the dtype of the base
+        base, exponent = operands
+        mixed = base.weak or (not exponent.weak and kind(base.dtype) == "int" and base.dtype != exponent.dtype)
+        return any(kind(each.dtype) == "bool" for each in operands) or (kind(exponent.dtype) == "int" and mixed)
+    return kind(dtype) == "bool" and name in _NOT_OF_BOOLS
 
 
 def binary(op: str, left: Value, right: Value) -> Value:
@@ -120,36 +132,23 @@ def _library(left: Value, right: Value) -> str:
 
 _UNARY = (
     "abs", "negative", "positive", "square", "sign", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin",
-    "cos", "tan", "sinh", "cosh", "tanh", "reciprocal", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
+    "cos", "tan", "sinh", "cosh", "tanh", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
 )  # fmt: skip
 _BINARY = (
     "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder", "minimum", "maximum", "logical_and",
     "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "not_equal", "less", "less_equal",
-    "greater", "greater_equal", "hypot", "arctan2", "isclose",
+    "greater", "greater_equal", "arctan2", "isclose",
+)  # fmt: skip
+_LAX_UNARY = (
+    "abs", "neg", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tanh", "logistic", "sign", "square", "erf",
 )  # fmt: skip
 _ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus", "softmax", "log_softmax")
 
 
-@model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert", "nan_to_num")
-@model(TORCH, *_UNARY, "neg", "rsqrt", "sigmoid", "relu", "erf", "absolute")
-@model(
-    "jax.lax",
-    "abs",
-    "neg",
-    "exp",
-    "log",
-    "log1p",
-    "expm1",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tanh",
-    "logistic",
-    "sign",
-    "square",
-    "erf",
-)
+@model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert")
+@model("jax.numpy", "reciprocal")
+@model(TORCH, *_UNARY, "reciprocal", "neg", "rsqrt", "sigmoid", "relu", "erf", "absolute")
+@model("jax.lax", *_LAX_UNARY)
 @model("jax.nn", *_ACTIVATIONS, "swish", "tanh", "log_sigmoid", "relu6")
 @model("torch.nn.functional", *_ACTIVATIONS, "logsigmoid", "tanh", "relu6")
 @model(TORCH, "softmax", "log_softmax")
@@ -158,10 +157,10 @@ def unary_function(call: Call, a: Value, axis: Value = None, **options: Value) -
     return replace(made, dtype=chosen(options.get("dtype"), call.library, made.dtype)) if isinstance(made, Array) else made
 
 
-@model((*FUNCTIONS, *METHODS, "torch", "torch.Tensor"), "round")
-@model(FUNCTIONS, "around")
-def round_(call: Call, a: Value, decimals: Value = 0) -> Array:
-    return replace(args.array(call, a), contents=None)
+@model((*FUNCTIONS, *METHODS, *TORCH), "round")
+@model(FUNCTIONS, "around", "nan_to_num")
+def rounded(call: Call, a: Value, decimals: Value = 0) -> Array:
+    return replace(args.array(call, a), contents=None, weak=False)
 
 
 @model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "fmod")

@@ -33,9 +33,8 @@ def dot(call: Call, a: Value, b: Value, *, preferred_element_type: Value = None)
     if not left.shape or not right.shape:
         shape = (*left.shape, *right.shape)
     else:
-        row, column = left.shape, right.shape
-        shapes.agree(row[-1], column[-2] if len(column) > 1 else column[-1])
-        shape = (*row[:-1], *(column[:-2] + column[-1:] if len(column) > 1 else ()))
+        shapes.agree(left.shape[-1], right.shape[-2:][0])
+        shape = (*left.shape[:-1], *right.shape[:-2], *(right.shape[-1:] if len(right.shape) > 1 else ()))
     return _product(call, shape, [left, right], preferred_element_type)
 
 

@@ -1,0 +1,60 @@
+"""Files that may call the functions that hold a call site: with them, the values that those functions get are known."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from codemods.config import Configuration
+from codemods.evaluate.relevance import reaching
+from codemods.files import discover
+from codemods.source import Source, SourceError
+from codemods.words import Words
+
+MAX_CALLERS = 200  # files; a name that more of them mention is too common to tell anything
+
+
+class Callers(NamedTuple):
+    """The files, and the names by which they may reach a kernel."""
+
+    sources: list[Source]
+    names: frozenset[str]
+
+
+def find(sources: Sequence[Source], root: Path) -> Callers:
+    """Return the other files below `root` that may import a function of `sources` that reaches a kernel.
+
+    Such a file has both the name of the function and that of its module in it, as whole words.
+    """
+    exported = {source.path: _exported(source.tree) for source in sources}
+    names = frozenset[str]().union(*exported.values())
+    wanted = [(Words([_module(path)]), Words(map(str.encode, each))) for path, each in exported.items() if each]
+    if not names:
+        return Callers([], names)
+    known = {os.path.realpath(source.path) for source in sources}
+    callers: list[Source] = []
+    for candidate in discover([str(root)], Configuration(), Words(name.encode() for name in names)).candidates:
+        fits = any(all(words.occur_in(candidate.data) for words in pair) for pair in wanted)
+        if fits and len(callers) < MAX_CALLERS and os.path.realpath(candidate.path) not in known:
+            with suppress(SourceError):  # a file that nobody asked for may be broken
+                source = Source(candidate.path, candidate.data)
+                _ = source.tree
+                callers.append(source)
+    return Callers(callers, names)
+
+
+def _module(path: str) -> bytes:
+    """Return the last part of a module's name."""
+    file = Path(path)
+    return (file.resolve().parent.name if file.stem == "__init__" else file.stem).encode()
+
+
+def _exported(tree: ast.Module) -> set[str]:
+    """Return the functions and classes of a module's top level that reach a kernel."""
+    names = reaching(tree)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {node.name for node in tree.body if isinstance(node, kinds) and node.name in names}
