@@ -106,11 +106,13 @@ def _decode(data: bytes) -> tuple[str, bytes]:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
-    except SyntaxError as error:
+    except (SyntaxError, LookupError) as error:  # an unknown encoding, or one that is no encoding of text
         raise SourceError(f"cannot be decoded: {error}") from None
     except UnicodeDecodeError as error:
         line = len(_NEWLINE.findall(data[: error.start])) + 1
         raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason}", line) from None
+    except UnicodeError as error:  # the codec itself refuses
+        raise SourceError(f"cannot be decoded: {error}") from None
     if text.encode(encoding) != data:
         raise SourceError(f"does not survive a round trip through {encoding}")
     return encoding, text.encode()

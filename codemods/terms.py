@@ -185,7 +185,7 @@ def divide(value: Int, divisor: Int) -> tuple[Int, Int]:
         if value == divisor:
             return 1, 0
         return (-1, 0) if value == negate(divisor) else (0, value)
-    ((by, unit), *_) = divisor.monomials
+    by, unit = next(iter(divisor.monomials))
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for factors, coefficient in coefficients(value).items():

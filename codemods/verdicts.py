@@ -169,11 +169,14 @@ def _reason(values: Any) -> Reason | None:
     return None
 
 
+def shown(values: Mapping[str, tuple[Value, str]]) -> dict[str, tuple[Any, str]]:
+    """Return values with their origins for a report: of an unknown one, what is known of it stands for the origin."""
+    return {
+        name: (value, origin) if _is_known(value) else (UNKNOWN, origin if isinstance(value, Opaque) else describe(value))
+        for name, (value, origin) in values.items()
+    }
+
+
 def plain(value: Value) -> Any:
     """Return a value for a report: a constant as it is, anything else in words."""
     return value if _is_known(value) else describe(value)
-
-
-def shown(values: Mapping[str, tuple[Value, str]]) -> dict[str, tuple[Any, str]]:
-    """Return values with their origins for a report."""
-    return {name: (plain(value), origin) for name, (value, origin) in values.items()}

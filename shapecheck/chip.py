@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -46,5 +48,6 @@ def local_chip() -> Chip | None:
     """Return the chip of JAX's first device; None where that is no TPU, or one we have no facts of."""
     import jax
 
-    kind: str = jax.devices()[0].device_kind
+    devices: Sequence[Any] = jax.devices()  # pyright: ignore[reportUnknownMemberType]  # JAX 0.12 leaves it partly untyped
+    kind = devices[0].device_kind
     return next((chip for chip in CHIPS if kind in chip.device_kinds), None)

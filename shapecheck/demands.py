@@ -52,7 +52,7 @@ def _own_rule(relation: Relation, contract: Contract) -> Rule:
     arguments = [origin.split(".")[0].removeprefix("type(").rstrip(")") for origin in origins]
     chosen = {parameter.name for parameter in contract.parameters}
     argument = next((name for name in arguments if name in chosen), arguments[-1] if arguments else "")
-    return Rule(OWN_CODE, relation.text, relation, message=relation.text, explanation="", argument=argument)
+    return Rule(OWN_CODE, relation.text, relation, message="this relation must hold", explanation="", argument=argument)
 
 
 def _agreed(contract: Contract, arrays: tuple[ArrayArgument, ...], parameters: tuple[Parameter, ...]) -> Contract:

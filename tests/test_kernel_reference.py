@@ -65,7 +65,8 @@ def test_the_page_table_past_the_length_is_never_followed() -> None:
     call = paged(sequences, PAGE_SIZE)
     call.page_indices[0, 1:] = -1
     call.page_indices[1, 3:] = 10_000
-    assert_resolved(_attend(call), attention(sequences))
+    out = paged_attention_xla(*call, mask_value=-1e30, attn_logits_soft_cap=None, pages_per_compute_block=BLOCK)
+    assert_resolved(out, attention(sequences))
 
 
 def test_float32_stays_float32() -> None:

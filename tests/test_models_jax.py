@@ -146,6 +146,9 @@ jnp.dot(bf, bf.T, preferred_element_type=jnp.float32)
 
 NN = """
 jnp.reciprocal(x)
+jnp.zeros_like(x, jnp.int32, (2, 5))
+jnp.ones_like(n, None, (4,))
+jnp.floor(jnp.asarray(2.0))
 jnp.reciprocal(i)
 jax.nn.relu(x)
 jax.nn.relu(i)

@@ -41,15 +41,12 @@ def annotated(machine: Machine, function: Function, given: Mapping[str, Value]) 
 
 
 def _parameter(machine: Machine, function: Function, parameter: ast.arg) -> Value:
-    if parameter.annotation is not None:
-        array = _array(machine, parameter.annotation, parameter)
-        if array is not None:
-            return array
-        missing = "its annotation states no shape"
-    else:
-        missing = "it has no shape annotation"
     name = parameter.arg
-    why = f"`{name}` is a parameter of `{function.name}`, and {missing}"
+    why = f"`{name}` is a parameter of `{function.name}`"
+    if parameter.annotation is None:
+        why += " without a shape annotation"
+    elif (array := _array(machine, parameter.annotation, parameter)) is not None:
+        return array
     return Opaque((machine.new_id(), name), name, Reason(why, function.path, parameter.lineno))
 
 

@@ -30,6 +30,13 @@ class Entry:
     callee: Callee | None = None
 
 
+def _receiver_name(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
+    """Return the parameter that a method is called on, None where it is called on no object."""
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+    first = [*node.args.posonlyargs, *node.args.args][:1]
+    return first[0].arg if first and not decorators & {"staticmethod", "classmethod"} else None
+
+
 def _contract(held: Value) -> Callee | None:
     return held.callee if isinstance(held, Contracted) else None
 
@@ -135,12 +142,9 @@ class Execution:
         node: Any = function.node
         scope = open_scope(machine, function)
         with machine.entered(Frame(scope)):
-            parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            values: dict[str, Value] = {}
-            decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-            if owner is not None and parameters and not decorators & {"staticmethod", "classmethod"}:
-                values[parameters[0].arg] = self._receiver(machine, owner)
-            values |= case
+            values = dict(case)
+            if owner is not None and (receiver := _receiver_name(node)) is not None:
+                values[receiver] = self._receiver(machine, owner)
             values = annotated(machine, function, values)
             machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
             if entry.callee is not None:

@@ -220,11 +220,8 @@ def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
     return cls
 
 
-def decorated_class(cls: Class, decorator: Value) -> Value:
-    """Apply a class decorator: one that makes a constructor of the fields, or one that leaves the class as it is."""
-    path = decorator.path if isinstance(decorator, External) else ""
-    if isinstance(decorator, Partial) and isinstance(decorator.function, External):
-        path = decorator.function.path
+def decorated_class(cls: Class, path: str) -> Class:
+    """Apply a class decorator by its dotted path: one that makes a constructor of the fields, or one that changes nothing."""
     return replace(cls, kind="dataclass") if path in _DATACLASS and cls.kind in ("plain", "open") else cls
 
 

@@ -179,7 +179,7 @@ def _origin(decorator: Value) -> str:
 def _class(machine: Machine, node: ast.ClassDef) -> None:
     cls: Value = objects.make_class(machine, node)
     for decorator in reversed(node.decorator_list):
-        cls = objects.decorated_class(cls, machine.evaluate(decorator))
+        cls = objects.decorated_class(cls, _origin(machine.evaluate(decorator)))
     names.bind(machine, node.name, cls)
 
 

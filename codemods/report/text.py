@@ -68,8 +68,9 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "because", finding.reason
     if finding.counterexample:
         yield "fails when", assignments(finding.counterexample)
-    if contexts := finding.contexts:
-        yield "fails in", f"{contexts.violating} of {contexts.total} executions, e.g. where {assignments(contexts.example)}"
+    if (contexts := finding.contexts) and contexts.violating:
+        example = f", e.g. where {assignments(contexts.example)}" if contexts.example else ""
+        yield "fails in", f"{contexts.violating} of {contexts.total} executions{example}"
     if finding.advice:
         yield "help", finding.advice
     if finding.fix is not None:

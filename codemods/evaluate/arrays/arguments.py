@@ -12,7 +12,7 @@ from codemods.evaluate.arrays.promotion import promote
 from codemods.evaluate.arrays.shapes import Shape, fails, same
 from codemods.evaluate.library import Call, Unmodelled
 from codemods.terms import Int, Symbol, Term, of
-from codemods.values import Array, DType, External, Opaque, Quantized, Value, as_int, describe
+from codemods.values import Array, DictRef, DType, External, Opaque, Quantized, Value, as_int, describe
 
 _BOXES = (DType("int32"), DType("int64"))
 
@@ -54,8 +54,8 @@ def array(call: Call, value: Value) -> Array:
 
 
 def elements(call: Call, value: Value) -> tuple[Value, ...]:
-    """Return the elements of a sequence."""
-    found = call.elements(value)
+    """Return the elements of a sequence; of a dict, they would be its keys."""
+    found = None if isinstance(value, DictRef) else call.elements(value)
     if not isinstance(found, tuple):
         raise Unmodelled("the elements of a sequence are not known")
     return found

@@ -39,8 +39,13 @@ def new_zeros(call: Call, a: Value, *sizes: Value, shape: Value = None, dtype: V
     return _made(call, given, chosen(dtype, "torch", args.array(call, a).dtype))
 
 
-@model(FUNCTIONS, "zeros_like", "ones_like", "empty_like")
-def zeros_like(call: Call, a: Value, dtype: Value = None, order: Value = None, *, shape: Value = None) -> Array:
+@model("numpy", "zeros_like", "ones_like", "empty_like")
+def numpy_zeros_like(call: Call, a: Value, dtype: Value = None, order: Value = None, *, shape: Value = None) -> Array:
+    return zeros_like(call, a, dtype, shape)
+
+
+@model("jax.numpy", "zeros_like", "ones_like", "empty_like")
+def zeros_like(call: Call, a: Value, dtype: Value = None, shape: Value = None) -> Array:
     like = args.array(call, a)
     made = _made(call, like.shape if shape is None else args.new_shape(call, shape), chosen(dtype, call.library, like.dtype))
     return replace(made, weak=like.weak and dtype is None and call.library == "jax")

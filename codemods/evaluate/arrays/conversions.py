@@ -33,7 +33,7 @@ def as_dtype(array: Array, dtype: DType | None) -> Array:
 @model((*FUNCTIONS, *METHODS), "astype")
 @model("jax.lax", "convert_element_type")
 @model("torch.Tensor", "type")
-def astype(call: Call, a: Value, dtype: Value, **options: Value) -> Array:
+def astype(call: Call, a: Value, dtype: Value) -> Array:
     return as_dtype(args.array(call, a), dtype_of(dtype))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +37,7 @@ _INEXACT = frozenset(
     {
         "divide", "true_divide", "div", "arctan2", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2",
         "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "sigmoid",
-        "logistic", "reciprocal", "erf", "softmax", "log_softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid",
+        "logistic", "reciprocal", "erf", "softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid",
         "logsigmoid",
     }
 )  # fmt: skip
@@ -142,7 +143,7 @@ _BINARY = (
 _LAX_UNARY = (
     "abs", "neg", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tanh", "logistic", "sign", "square", "erf",
 )  # fmt: skip
-_ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus", "softmax", "log_softmax")
+_ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus")
 
 
 @model(FUNCTIONS, *_UNARY, "absolute", "cbrt", "arcsin", "arccos", "arctan", "invert")
@@ -151,16 +152,31 @@ _ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "softplus", "softmax", "log_s
 @model("jax.lax", *_LAX_UNARY)
 @model("jax.nn", *_ACTIVATIONS, "swish", "tanh", "log_sigmoid", "relu6")
 @model("torch.nn.functional", *_ACTIVATIONS, "logsigmoid", "tanh", "relu6")
-@model(TORCH, "softmax", "log_softmax")
-def unary_function(call: Call, a: Value, axis: Value = None, **options: Value) -> Value:
-    made = operation(call.path.rpartition(".")[2], call.library, (args.array(call, a),))
-    return replace(made, dtype=chosen(options.get("dtype"), call.library, made.dtype)) if isinstance(made, Array) else made
+def unary_function(call: Call, a: Value, *, approximate: Value = None) -> Value:
+    return operation(call.path.rpartition(".")[2], call.library, (args.array(call, a),))
+
+
+@model(("jax.nn", "torch.nn.functional", *TORCH), "softmax", "log_softmax")
+def softmax(call: Call, a: Value, axis: Value = -1, *, where: Value = None, dtype: Value = None) -> Array:
+    array = args.array(call, a)
+    made, weak = _inexact("softmax", call.library, [array])
+    return Array(array.shape, chosen(dtype, call.library, made), call.library, weak=weak)
 
 
 @model((*FUNCTIONS, *METHODS, *TORCH), "round")
 @model(FUNCTIONS, "around", "nan_to_num")
 def rounded(call: Call, a: Value, decimals: Value = 0) -> Array:
     return replace(args.array(call, a), contents=None, weak=False)
+
+
+@model((*FUNCTIONS, *TORCH), "floor", "ceil", "trunc")
+def whole(call: Call, a: Value) -> Value:
+    """Of a number, a number: source makes it a size with `int(np.ceil(x))`."""
+    if call.library == "numpy" and isinstance(a, float) and math.isfinite(a):
+        return float(getattr(math, call.path.rpartition(".")[2])(a))
+    array = args.array(call, a)
+    regular = kind(array.dtype) == "float"  # of integers, older versions make floats
+    return Array(array.shape, array.dtype if regular else None, array.library, weak=array.weak and regular)
 
 
 @model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "fmod")

@@ -111,11 +111,14 @@ def mean(
     )
 
 
+@model(("jax.numpy.linalg", "numpy.linalg"), "norm")
+def norm(call: Call, a: Value, ord: Value = None, axis: Value = None, keepdims: Value = False) -> Value:
+    return inexact_reduction(call, a, axis, keepdims=keepdims)
+
+
 @model(FUNCTIONS, "median")
-@model("jax.numpy.linalg", "norm")
-@model("numpy.linalg", "norm")
 @model(("jax.nn", "jax.scipy.special"), "logsumexp")
-def inexact_reduction(call: Call, a: Value, axis: Value = None, *, ord: Value = None, keepdims: Value = False) -> Value:
+def inexact_reduction(call: Call, a: Value, axis: Value = None, *, keepdims: Value = False) -> Value:
     array = args.array(call, a)
     whole = kind(array.dtype) in ("bool", "int")
     return _reduced(call, array, axis, keepdims, default_float(call.library) if whole else array.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods import formulas, terms
@@ -10,7 +11,7 @@ from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Opaque, Value
+from codemods.values import Array, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -109,6 +110,31 @@ def _largest_divisor_call(machine: Machine, arguments: Arguments) -> Value:
     if set(given) != {"n", "at_most"}:
         raise Unmodelled("its arguments are not followed")
     return machine.spread(_largest_divisor, given["n"], given["at_most"], text=text_of(arguments))
+
+
+@interprets("kernel.pad_page_indices", "kernel.padding.pad_page_indices")
+def _pad_page_indices(machine: Machine, arguments: Arguments) -> Value:
+    """A table whose second axis is rounded up to a multiple of the block; another rank is refused."""
+    given = dict(zip(("table", "block"), arguments.positional, strict=False)) | dict(arguments.keywords)
+    table = given.get("table", given.get("page_indices"))
+    block = given.get("block", given.get("pages_per_compute_block"))
+
+    def pad(table: Value, block: Value) -> Value:
+        by = integer(block)
+        match table:
+            case Array((rows, pages)):
+                return replace(table, shape=(rows, _rounded_up(pages, by)), contents=None)
+            case Opaque():
+                rows, pages = (integer(table.attribute("shape").item(axis)) for axis in (0, 1))
+                return Array((rows, _rounded_up(pages, by)), None)
+            case _:
+                raise Unmodelled("the page table is not known")
+
+    return machine.spread(pad, table, block, text=text_of(arguments))
+
+
+def _rounded_up(value: terms.Int, multiple: terms.Int) -> terms.Int:
+    return terms.multiply(terms.negate(terms.floordiv(terms.negate(value), multiple)), multiple)
 
 
 @interprets("shapecheck.megacore_mode_for", "shapecheck.plan.megacore_mode_for")

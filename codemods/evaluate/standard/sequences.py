@@ -102,8 +102,8 @@ def _zip(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.enumerate")
 def _enumerate(machine: Machine, arguments: Arguments) -> Value:
-    start = arguments.keywords.get("start", arguments.positional[1] if len(arguments.positional) > 1 else 0)
     parts = containers.elements(machine, arguments.positional[0])
+    start = arguments.keywords.get("start", arguments.positional[1] if len(arguments.positional) > 1 else 0)
     return tuple((terms.add(integer(start), index), part) for index, part in enumerate(parts))
 
 
@@ -130,6 +130,7 @@ def _map(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.sum")
 def _sum(machine: Machine, arguments: Arguments) -> Value:
+    parts = containers.elements(machine, arguments.positional[0])
     total: terms.Int = integer(arguments.positional[1]) if len(arguments.positional) > 1 else 0
 
     def add(*values: Value) -> Value:
@@ -138,7 +139,6 @@ def _sum(machine: Machine, arguments: Arguments) -> Value:
             result = terms.add(result, integer(value))
         return result
 
-    parts = containers.elements(machine, arguments.positional[0])
     return machine.spread(add, *parts, text=text_of(arguments))
 
 
