@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 
@@ -46,8 +46,6 @@ def chip_of(name: str) -> Chip:
 
 def local_chip() -> Chip | None:
     """Return the chip of JAX's first device; None where that is no TPU, or one we have no facts of."""
-    import jax
-
-    devices: Sequence[Any] = jax.devices()  # pyright: ignore[reportUnknownMemberType]  # JAX 0.12 leaves it partly untyped
-    kind = devices[0].device_kind
+    jax: Any = import_module("jax")  # it leaves its devices partly untyped
+    kind = jax.devices()[0].device_kind
     return next((chip for chip in CHIPS if kind in chip.device_kinds), None)

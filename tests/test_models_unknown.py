@@ -71,6 +71,7 @@ def shape_of(source: str) -> str:
         ("jnp.zeros((n, 4)).reshape(-1, 8)", "(4*n // 8), 8"),
         ("jnp.reshape(thing, (2, 3))", "2, 3"),
         ("thing.reshape(n, 3)", "n, 3"),
+        ("thing.reshape(n, -1)", "n, thing.reshape(...)"),
         ("x.squeeze(1)", "n, 4"),
         ("x[:, 0]", "n, 4"),
         ("x[:2]", "min(2, n), 1, 4"),

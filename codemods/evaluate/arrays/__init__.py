@@ -3,7 +3,7 @@
 Importing the package registers the models of jax, numpy and torch in `codemods.evaluate.library.MODELS`.
 """
 
-from codemods.evaluate.arrays import (  # noqa: F401  # noqa: F401
+from codemods.evaluate.arrays import (  # noqa: F401
     attributes,
     constructors,
     conversions,

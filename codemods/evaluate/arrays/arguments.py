@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from codemods.evaluate.arrays.contents import LIMIT, cast
+from codemods.evaluate.arrays.contents import LIMIT, cast, small
 from codemods.evaluate.arrays.dtypes import canonical, default_float, default_int, holds
 from codemods.evaluate.arrays.promotion import promote
 from codemods.evaluate.arrays.shapes import Shape, fails, same
@@ -22,7 +21,7 @@ def adopted(array: Array, library: str) -> Array:
     if array.library == library:
         return array
     moved = Array(array.shape, canonical(array.dtype, library), library)
-    return replace(moved, contents=cast(array, moved.dtype) if array.contents is not None else None)
+    return replace(moved, contents=cast(array, moved.dtype))
 
 
 def scalar(value: Value, library: str) -> Array | None:
@@ -74,12 +73,9 @@ def _literal(call: Call, values: Sequence[Value]) -> Array:
         raise Unmodelled("a list too long to follow")
     parts = [firm(array(call, value)) for value in values]
     dtype, _ = promote(call.library, parts)
-    known = all(part.contents is not None and holds(dtype, 0) for part in parts)
-    return Array((len(parts), *same([part.shape for part in parts])), dtype, call.library, _tuple(parts) if known else None)
-
-
-def _tuple(parts: Sequence[Array]) -> Any:
-    return tuple(part.contents for part in parts)
+    shape = (len(parts), *same([part.shape for part in parts]))
+    known = holds(dtype, 0) and small(shape) and all(part.contents is not None for part in parts)
+    return Array(shape, dtype, call.library, tuple(part.contents for part in parts) if known else None)
 
 
 def arrays(call: Call, value: Value) -> tuple[Array, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
-from codemods.evaluate.arrays.contents import broadcasted, cast, filled, reshaped, small
+from codemods.evaluate.arrays.contents import broadcasted, cast, filled, reshaped
 from codemods.evaluate.arrays.dtypes import chosen, default_float, default_int, dtype_of, kind
 from codemods.evaluate.arrays.shapes import Shape
 from codemods.evaluate.arrays.signatures import FUNCTIONS, model
@@ -90,9 +90,8 @@ def _fill(call: Call, value: Value) -> Array:
 
 
 def _filled(call: Call, shape: Shape, fill: Array, dtype: DType | None) -> Array:
-    shapes.broadcast_to(fill.shape, shape)
-    known = fill.contents is not None and small(shape)
-    return Array(shape, dtype, call.library, cast(broadcasted(fill, shape), dtype) if known else None)
+    spread = broadcasted(fill, shapes.broadcast_to(fill.shape, shape))
+    return Array(shape, dtype, call.library, cast(spread, dtype))
 
 
 @model(FUNCTIONS, "array", "asarray")
@@ -101,9 +100,8 @@ def _filled(call: Call, shape: Shape, fill: Array, dtype: DType | None) -> Array
 def array(call: Call, a: Value, dtype: Value = None, order: Value = None, *, ndmin: Value = 0) -> Array:
     made = args.array(call, a)
     wanted = chosen(dtype, call.library, made.dtype)
-    contents = made.contents if dtype is None else cast(made, wanted) if made.contents is not None else None
     weak = made.weak and dtype is None and call.library == "jax"
-    made = replace(made, dtype=wanted, contents=contents, weak=weak)
+    made = replace(made, dtype=wanted, contents=cast(made, wanted), weak=weak)
     missing = max(0, args.integer(ndmin) - len(made.shape))
     if call.path == "numpy.ascontiguousarray" and not made.shape:
         missing = 1
@@ -184,8 +182,7 @@ def cast_to(call: Call, a: Value = 0) -> Value:
     dtype = chosen(call.path.rpartition(".")[2], call.library, None)
     if isinstance(a, Term) and kind(dtype) == "int" and call.library == "numpy":
         return a
-    contents = cast(made, dtype) if made.contents is not None else None
-    return args.unboxed(Array(made.shape, dtype, call.library, contents))
+    return args.unboxed(Array(made.shape, dtype, call.library, cast(made, dtype)))
 
 
 @model(FUNCTIONS, "dtype")

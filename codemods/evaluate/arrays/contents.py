@@ -53,10 +53,10 @@ def flat(array: Array) -> list[Any]:
 
 def filled(shape: Shape, dtype: DType | None, elements: Callable[[Position], int] | int) -> Any:
     """Return the contents of an array made of these elements; None where it is too large or its dtype does not hold them."""
-    if not small(shape):
+    if not small(shape) or not holds(dtype, 0):
         return None
     made = [elements if isinstance(elements, int) else elements(position) for position in positions(shape)]
-    return nest(made, shape) if all(holds(dtype, number) for number in made) and holds(dtype, 0) else None
+    return nest(made, shape) if all(holds(dtype, number) for number in made) else None
 
 
 def rearranged(array: Array, shape: Shape, source: Callable[[Position], Position]) -> Array:

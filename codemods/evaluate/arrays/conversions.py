@@ -27,7 +27,7 @@ def device(call: Call, *which: Value, **options: Value) -> External:
 
 def as_dtype(array: Array, dtype: DType | None) -> Array:
     made = canonical(dtype, array.library)
-    return Array(array.shape, made, array.library, cast(array, made) if array.contents is not None else None)
+    return Array(array.shape, made, array.library, cast(array, made))
 
 
 @model((*FUNCTIONS, *METHODS), "astype")

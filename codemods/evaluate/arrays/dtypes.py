@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from codemods.values import Array, DType, External, Value
+from codemods.values import DType, External, Value
 
 DEFAULT_INT: Mapping[str, str] = {"jax": "int32", "numpy": "int64", "torch": "int64"}
 DEFAULT_FLOAT: Mapping[str, str] = {"jax": "float32", "numpy": "float64", "torch": "float32"}
@@ -14,11 +14,11 @@ NARROWED: Mapping[str, str] = {"int64": "int32", "uint64": "uint32", "float64": 
 """What JAX makes of 64-bit dtypes unless `jax_enable_x64` is on."""
 
 _NAME = re.compile(r"bool|u?int(2|4|8|16|32|64)|b?float(16|32|64)|float8_\w+|float4_\w+|complex(64|128)")
-_COMMON = {"bool_": "bool", "half": "float16", "double": "float64", "short": "int16", "byte": "int8", "intc": "int32"}
+_COMMON = {"bool_": "bool", "half": "float16", "double": "float64", "short": "int16"}
 _NUMPY = {
     **_COMMON,
     "int": "int64", "int_": "int64", "long": "int64", "longlong": "int64", "intp": "int64", "uint": "uint64",
-    "uintp": "uint64", "uintc": "uint32", "ubyte": "uint8", "ushort": "uint16",
+    "byte": "int8", "intc": "int32", "uintp": "uint64", "uintc": "uint32", "ubyte": "uint8", "ushort": "uint16",
     "float": "float64", "float_": "float64", "single": "float32", "complex": "complex128", "complex_": "complex128",
     "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8", "u2": "uint16", "u4": "uint32",
     "u8": "uint64", "f2": "float16", "f4": "float32", "f8": "float64", "?": "bool", "i": "int32", "f": "float32", "d": "float64",
@@ -70,8 +70,8 @@ def default_int(library: str) -> DType | None:
 
 def kind(dtype: DType | None) -> str | None:
     """Return `bool`, `int`, `float` or `complex`; None for an unknown dtype and for that of a random key."""
-    found = re.match(r"u?(bool|int|b?float|complex)", dtype.name) if dtype else None
-    return found[1].removeprefix("b") if found and found[1] == "bfloat" else found[1] if found else None
+    found = re.match(r"(?:u|b(?=float))?(bool|int|float|complex)", dtype.name) if dtype else None
+    return found[1] if found else None
 
 
 def bits(dtype: DType) -> int:
@@ -92,10 +92,3 @@ def holds(dtype: DType | None, number: int) -> bool:
     if dtype.name.startswith("u"):
         return 0 <= number < 1 << bits(dtype)
     return -(1 << bits(dtype) - 1) <= number < 1 << bits(dtype) - 1
-
-
-def moved_to(array: Array, library: str) -> tuple[DType | None, bool]:
-    """Return dtype and weakness of an array once another library has taken it over."""
-    if array.library == library:
-        return array.dtype, array.weak
-    return canonical(array.dtype, library), False

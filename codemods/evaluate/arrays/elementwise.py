@@ -12,6 +12,7 @@ from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import cast, combined
 from codemods.evaluate.arrays.dtypes import chosen, default_float, kind
+from codemods.evaluate.arrays.products import matmul
 from codemods.evaluate.arrays.promotion import inexact_numpy, promote
 from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, UNKNOWN, model
 from codemods.evaluate.library import Call, Unmodelled
@@ -35,10 +36,9 @@ _ON_INTEGERS: Mapping[str, Callable[..., Any]] = {
 
 _INEXACT = frozenset(
     {
-        "divide", "true_divide", "div", "arctan2", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2",
-        "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "sigmoid",
-        "logistic", "reciprocal", "erf", "softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid",
-        "logsigmoid",
+        "divide", "true_divide", "div", "arctan2", "logaddexp", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt",
+        "rsqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "sigmoid", "logistic",
+        "reciprocal", "erf", "softmax", "gelu", "silu", "swish", "softplus", "log_sigmoid", "logsigmoid",
     }
 )  # fmt: skip
 _QUOTIENTS = frozenset({"divide", "true_divide"})
@@ -93,11 +93,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
     library = _library(left, right)
     call = Call(f"{library}.{op}", (left, right))
     operands = [args.array(call, left), args.array(call, right)]
-    if op == "@":
-        from codemods.evaluate.arrays.products import matmul
-
-        return matmul(call, left, right)
-    return operation(OPERATORS[op], library, operands)
+    return matmul(call, left, right) if op == "@" else operation(OPERATORS[op], library, operands)
 
 
 def inplace(op: str, left: Value, right: Value) -> Value:
@@ -109,7 +105,7 @@ def inplace(op: str, left: Value, right: Value) -> Value:
         raise Unmodelled("whether the array is changed in place is not known")
     assert isinstance(result, Array | int)
     changed = args.array(Call(left.library, ()), result)
-    return replace(left, contents=cast(changed, left.dtype) if changed.contents is not None else None)
+    return replace(left, contents=cast(changed, left.dtype))
 
 
 def unary(op: str, value: Array) -> Value:

@@ -20,8 +20,8 @@ from codemods.values import Array, Opaque, Value
 def reshape(call: Call, a: Value, *sizes: Value, shape: Value = None, order: Value = "C") -> Array:
     wanted = args.spread_sizes(call, sizes if shape is None else (shape,))
     if isinstance(a, Opaque):  # whatever it is, this is its shape now
-        known = (args.unknown_int(call, f"{a.text}.reshape(...)", 0) if size == -1 else size for size in wanted)
-        return Array(tuple(known), None, call.library)
+        rest = shapes.unknown(("reshape", a.key, wanted), f"{a.text}.reshape(...)")
+        return Array(tuple(rest if size == -1 else size for size in wanted), None, call.library)
     array = args.array(call, a)
     made = reshaped(array, shapes.reshape(array.shape, wanted))
     return made if order == "C" else replace(made, contents=None)
