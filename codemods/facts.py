@@ -142,16 +142,23 @@ class Facts:
             total += product
         return total & self._stated_bounds(value)
 
+    @cached_property
+    def _stated(self) -> dict[Int, Interval]:
+        """The ranges that the facts state, each of a term without a constant part."""
+        stated: dict[Int, Interval] = {}
+        for fact in self.known:
+            if isinstance(fact, Compare) and fact.op == "<=":  # body + constant <= 0
+                constant = fact.term.constant
+                body = terms.subtract(fact.term, constant)
+                for term, interval in ((body, Interval(-inf, -constant)), (terms.negate(body), Interval(constant, inf))):
+                    stated[term] = stated.get(term, Interval()) & interval
+        return stated
+
     def _stated_bounds(self, value: Term) -> Interval:
         """The range that facts of this very term, or of it plus a constant, state."""
-        low, high = -inf, inf
-        for fact in self.known:
-            if isinstance(fact, Compare) and fact.op == "<=":
-                if isinstance(gap := terms.subtract(fact.term, value), int):  # value + gap <= 0
-                    high = min(high, -gap)
-                elif isinstance(gap := terms.add(fact.term, value), int):  # gap - value <= 0
-                    low = max(low, gap)
-        return Interval(low, high)
+        if not self._stated:
+            return Interval()
+        return self._stated.get(terms.subtract(value, value.constant), Interval()) + Interval(value.constant, value.constant)
 
     def _atom_bounds(self, atom: Atom) -> Interval:
         found = Interval()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from codemods import terms
@@ -48,6 +49,13 @@ class Truthy:
 class Not:
     operand: Formula
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(("not", self.operand))
+
     def __str__(self) -> str:
         return f"not ({self.operand})"
 
@@ -55,6 +63,17 @@ class Not:
 @dataclass(frozen=True)
 class And:
     operands: tuple[Formula, ...]
+
+    def __hash__(self) -> int:  # formulas nest, and are looked up at every level: hash each once
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(("and", self.operands))
+
+    @cached_property
+    def size(self) -> int:
+        return sum(map(size, self.operands))
 
     def __str__(self) -> str:
         return " and ".join(f"({each})" for each in self.operands)
@@ -107,6 +126,13 @@ def both(*formulas: Formula) -> Formula:
 
 def either(*formulas: Formula) -> Formula:
     return invert(both(*map(invert, formulas)))
+
+
+def size(formula: Formula) -> int:
+    """Count the comparisons in a formula."""
+    if isinstance(formula, Not):
+        return size(formula.operand)
+    return formula.size if isinstance(formula, And) else 1
 
 
 def conjuncts(formula: Formula) -> tuple[Formula, ...]:

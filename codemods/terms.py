@@ -69,6 +69,13 @@ class Term:
 
     monomials: tuple[tuple[Monomial, int], ...]
 
+    def __hash__(self) -> int:  # terms nest, and are keys: hash each once
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.monomials)
+
     @cached_property
     def coefficients(self) -> dict[Monomial, int]:
         return dict(self.monomials)

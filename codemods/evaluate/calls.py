@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, objects
 from codemods.evaluate.library import MODELS, Call, Unmodelled
-from codemods.evaluate.machine import MAX_DEPTH, Arrival, Dies, Frame
+from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Frame
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
@@ -246,7 +246,8 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     """Execute a function of the scanned tree with these arguments."""
     node = function.node
     machine.called.add(id(node))
-    if len(machine.frames) > MAX_DEPTH:
+    inside = sum(frame.function is node for frame in machine.frames)
+    if len(machine.frames) > MAX_DEPTH or inside > MAX_RECURSION:
         return machine.unknown(_text(arguments), "calls are nested too deeply to follow", arguments.node)
     if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
         return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
@@ -272,7 +273,7 @@ def open_scope(machine: Machine, function: Function) -> Scope:
 def execute(machine: Machine, scope: Scope, node: Any) -> Value:
     """Execute the body of a function whose parameters are bound, and return what it returns."""
     base = machine.state
-    frame = Frame(scope)
+    frame = Frame(scope, node)
     with machine.entered(frame):
         if isinstance(node, ast.Lambda):
             return machine.evaluate(node.body)
@@ -364,7 +365,7 @@ def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:
     inner = value
     while isinstance(inner, Partial | Transformed | Contracted | Bound) and not isinstance(inner.function, str):
         inner = inner.function
-    if isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES):
+    if machine.recording and (isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES)):
         call_unseen(machine, value, arguments.node)
 
 

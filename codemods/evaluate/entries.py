@@ -13,12 +13,14 @@ from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
-from codemods.evaluate.machine import Arrival, Dies, Exhausted, Frame, Leaves, Machine
+from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Program, Scope
 from codemods.evaluate.relevance import assigned_attributes, escapes, mentions, reaching, rebound
 from codemods.evaluate.state import State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
+
+FILE_STEPS = 400_000  # of all executions of one file
 
 
 @dataclass(frozen=True)
@@ -56,37 +58,33 @@ class Execution:
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
         self._called: set[int] = set()
+        self._allowance = FILE_STEPS
 
     def run(self) -> None:
         """Execute the top level, then each function that may reach a kernel."""
-        machine = Machine(self.program)
-        scope_id = self._top_level(machine)
-        self._keep(machine)
-        module = State(dict(self.program.cells))
-        for name in rebound(self.source.tree):
-            if (scope_id, name) in module.cells:
-                cell_machine = self._machine(module, scope_id)
-                with cell_machine.entered(Frame(self.program.scopes[scope_id])):
-                    names.forget(cell_machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
-                module = cell_machine.state
-        self._main(module, scope_id)
-        for entry in self._functions(self.source.tree.body, scope_id, module):
-            self._enter(entry, module, scope_id)
-
-    def _top_level(self, machine: Machine) -> int:
-        executed = modules.run(self.program, self.source.path, machine)
-        if executed is not None and machine.steps > machine.limit:
+        modules.run(self.program, self.source.path)
+        machine = self.program.executed[self.source.path]
+        if machine.steps > machine.limit:
             self.unfinished.append(self.source.tree)
-        return self.program.module_scopes[self.source.path]
+        self._keep(machine)
+        scope_id = self.program.module_scopes[self.source.path]
+        module = self._machine(State(dict(self.program.cells)), scope_id)
+        with module.entered(Frame(self.program.scopes[scope_id])):
+            for name in rebound(self.source.tree):
+                names.forget(module, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
+        self._main(module.state, scope_id)
+        for entry in self._functions(self.source.tree.body, scope_id, module.state):
+            self._enter(entry, module.state, scope_id)
 
     def _machine(self, module: State, scope_id: int) -> Machine:
-        machine = Machine(self.program)
+        machine = Machine(self.program, limit=min(MAX_STEPS, self._allowance))
         machine.state = module.fork()
         return machine
 
     def _keep(self, machine: Machine, case: Mapping[str, Any] | None = None) -> None:
         self.arrived += [replace(arrival, case=case or {}) for arrival in machine.arrivals]
         self._called |= machine.called
+        self._allowance -= machine.steps
 
     def _main(self, module: State, scope_id: int) -> None:
         """Execute what the file does when it is run as a script."""

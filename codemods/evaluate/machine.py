@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from codemods.evaluate.program import Program, Scope
 
 MAX_STEPS = 60_000  # of one run: an entry function with all it calls
-MAX_DEPTH = 40  # of calls into the scanned tree
+MAX_DEPTH = 24  # of calls into the scanned tree
+MAX_RECURSION = 10  # of calls of one function inside itself
 MAX_COMBINATIONS = 256  # of alternatives of the operands of one operation
 
 
@@ -67,6 +68,7 @@ class Frame:
     """A function that is being executed."""
 
     scope: Scope
+    function: ast.AST | None = None
     returns: list[tuple[State, Value]] = field(default_factory=list[tuple[State, Value]])
     loops: list[Loop] = field(default_factory=list[Loop])
     skipped: int = 0
@@ -106,8 +108,9 @@ class Arrival:
 class Machine:
     """Runs one program; `arrivals` collects what reaches the kernels."""
 
-    def __init__(self, program: Program, *, limit: int = MAX_STEPS) -> None:
+    def __init__(self, program: Program, *, limit: int = MAX_STEPS, recording: bool = True) -> None:
         self.program = program
+        self.recording = recording  # whether anybody wants to know of arrivals
         self.arrivals: list[Arrival] = []
         self.state = State({})
         self.frames: list[Frame] = []
@@ -125,8 +128,8 @@ class Machine:
     def new_id(self) -> int:
         return self.program.new_id()
 
-    def step(self) -> None:
-        self.steps += 1
+    def step(self, cost: int = 1) -> None:
+        self.steps += cost
         if self.steps > self.limit:
             raise Exhausted
 
@@ -168,10 +171,12 @@ class Machine:
     # Conditions
 
     def decide(self, formula: Formula) -> bool | None:
+        self.step(len(self.state.path))  # each condition on the way is looked at
         return self.state.facts.decide(formula)
 
     def possible(self, formula: Formula) -> bool:
         """Say whether a condition may hold here, as far as can be told."""
+        self.step(len(self.state.path))
         known = [condition.formula for condition in self.state.path]
         for part in conjuncts(formula):
             if Facts(known).decide(part) is False:

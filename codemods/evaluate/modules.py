@@ -107,24 +107,30 @@ def _star(machine: Machine, module: str) -> None:
             names.bind(machine, name, held[name])
 
 
-def run(program: Program, path: str, machine: Machine | None = None) -> Machine | None:
+def run(program: Program, path: str) -> None:
     """Execute a module of the tree once; its cells are in `program.cells` from then on.
 
-    A module that is being executed already (a cycle of imports) is left as far as it has come.
+    A module that is being executed already (a cycle of imports) is left as far as it has come. Modules that are only
+    imported share an allowance of steps: how deep a tree's imports go must not decide how long a run takes.
     """
-    if path in program.module_scopes:
-        return None
+    if path in program.executed:
+        return
     source = program.source(path)
-    machine = machine or Machine(program, limit=MAX_IMPORT_STEPS)
-    scope = Scope(program.new_id(), path, "<module>", "module", None, 0)
-    scope = Scope(scope.id, path, "<module>", "module", None, scope.id)
-    program.scopes[scope.id] = scope
-    program.module_scopes[path] = scope.id
+    if path in program.scanned:
+        machine = Machine(program)
+    else:
+        machine = Machine(program, limit=min(MAX_IMPORT_STEPS, program.allowance), recording=False)
+    scope_id = program.new_id()
+    scope = Scope(scope_id, path, "<module>", "module", None, scope_id)
+    program.scopes[scope_id] = scope
+    program.module_scopes[path] = scope_id
+    program.executed[path] = machine
     if source is None:
-        return None
-    machine.state.cells[(scope.id, "__name__")] = "__imported__"
-    machine.state.cells[(scope.id, "__file__")] = path
+        return
+    machine.state.cells[(scope_id, "__name__")] = "__imported__"
+    machine.state.cells[(scope_id, "__file__")] = path
     with machine.entered(Frame(scope)), suppress(Dies, Leaves, Exhausted, RecursionError):
         machine.execute(source.tree.body)  # if it ends early, what was bound so far is bound
     program.cells.update(machine.state.cells)
-    return machine
+    if path not in program.scanned:
+        program.allowance -= machine.steps

@@ -9,11 +9,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemods.source import Source, SourceError
 from codemods.values import Value
 
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+IMPORT_STEPS = 200_000  # of all modules together that are only imported
 MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
 
 
@@ -51,13 +55,16 @@ class Program:
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self._sources = {source.path: source for source in sources}
+        self.scanned = frozenset(self._sources)
+        self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
+        self.allowance = IMPORT_STEPS
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
         self._ids = itertools.count(1)
         self._bindings: dict[int, Bindings] = {}
         self.scopes: dict[int, Scope] = {}
-        self.module_scopes: dict[str, int] = {}  # by path: the modules that were begun
+        self.module_scopes: dict[str, int] = {}  # by path
         self.cells: dict[tuple[int, str], Value] = {}  # what executed modules hold
 
     def new_id(self) -> int:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from codemods.facts import Facts
-from codemods.formulas import Formula, both, either
+from codemods.formulas import Formula, both, either, size
 from codemods.values import Choice, Opaque, Reason, Value, same
 
 Cell: TypeAlias = tuple[int, str]
 """A place that holds a value: a name of a scope, an attribute of an object, or the contents of a container."""
 
 MAX_ALTERNATIVES = 16
+MAX_CONDITION = 64  # comparisons in the condition of one alternative
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> Sta
         return state
     guards = [guard(state, start) for state in arrived]
     reached = either(*guards)
-    path = base.path if reached is True else (*base.path, Condition(reached, elsewhere))
+    known = reached if size(reached) <= MAX_CONDITION else True  # to know less is always sound
+    path = base.path if reached is True else (*base.path, Condition(known, elsewhere))
     return State(_merge_cells(guards, arrived), path, max(state.epoch for state in arrived))
 
 
@@ -125,9 +127,9 @@ def choose(alternatives: Iterable[tuple[Formula, Value]]) -> Value:
             distinct.append((formula, value))
     if len(distinct) == 1:
         return distinct[0][1]
-    if len(distinct) > MAX_ALTERNATIVES:
-        reason = Reason(f"it has more than {MAX_ALTERNATIVES} possible values")
-        return Opaque(("many", tuple(distinct)), "one of many values", reason)
+    if len(distinct) > MAX_ALTERNATIVES or any(size(formula) > MAX_CONDITION for formula, _ in distinct):
+        reason = Reason("it depends on too many conditions")
+        return Opaque(("many", object()), "one of many values", reason)
     return Choice(tuple(distinct))
 
 
