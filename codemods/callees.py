@@ -60,5 +60,5 @@ CALLEES: Mapping[str, Callee] = {
 PACKAGES = frozenset({"kernel"})
 """Our own packages among the callees': a tree that holds them is this project's, and they are still callees there."""
 
-WORDS = frozenset(path.rpartition(".")[2].encode() for path in CALLEES)
-"""The whole words of which a file must hold one to be worth parsing."""
+WORDS = frozenset({b"shapecheck", *(path.rpartition(".")[2].encode() for path in CALLEES)})
+"""The whole words of which a file must hold one to be worth parsing: a kernel's name, or ours, for a contract of its own."""

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from codemods.callers import find
 from codemods.codes import UNUSED
 from codemods.config import Settings
+from codemods.evaluate.relevance import states_contract
 from codemods.files import Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report
 from codemods.source import Source, SourceError
@@ -63,15 +65,18 @@ class Examination:
 
 def check(found: Found, analyse: Analyse) -> Run:
     """Check the files that were found; a file that cannot be parsed is reported, and the others are checked."""
-    projects, errors = parse(found.candidates)
+    projects, errors = parse(found)
     return summarise(found, [examine(project, sources, analyse) for project, sources in projects.items()], errors)
 
 
-def parse(candidates: Iterable[Candidate]) -> tuple[dict[Project, dict[str, Source]], list[FileError]]:
-    """Return the files that can be parsed, by project and path, and an error for each of the others."""
+def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileError]]:
+    """Return the files that can be parsed, by project and path, and an error for each of the others.
+
+    Where a file states a contract of its own, the files of the run that may call its functions are among them.
+    """
     projects: dict[Project, dict[str, Source]] = {}
     errors: list[FileError] = []
-    for candidate in candidates:
+    for candidate in found.candidates:
         try:
             source = _parsed(candidate)
         except SourceError as error:
@@ -81,6 +86,10 @@ def parse(candidates: Iterable[Candidate]) -> tuple[dict[Project, dict[str, Sour
         else:
             if source is not None:
                 projects.setdefault(candidate.project, {})[candidate.path] = source
+    for project, sources in projects.items():
+        stating = [source for source in sources.values() if states_contract(source.tree)]
+        called_from = find(stating, Path(shown(project.root))).sources
+        sources |= {source.path: source for source in called_from if source.path in found.others}
     return projects, errors
 
 

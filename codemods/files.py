@@ -61,11 +61,15 @@ class Problem(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The files of a run: so many were looked at, and these are to be parsed, or cannot be read."""
+    """The files of a run: so many were looked at, and these are to be parsed, or cannot be read.
+
+    `others` are the paths of those that name no kernel.
+    """
 
     candidates: tuple[Candidate, ...]
     problems: tuple[Problem, ...]
     files: int
+    others: frozenset[str] = frozenset()
 
 
 class _File(NamedTuple):
@@ -100,6 +104,7 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
         tuple(each._replace(path=shown(each.path)) for each in _distinct(candidates) if each.path not in hidden),
         tuple(each._replace(path=shown(each.path)) for each in (*problems, *unreadable) if each.path not in hidden),
         len(files),
+        frozenset(shown(file.path) for file in files) - {shown(each.path) for each in (*candidates, *unreadable)},
     )
 
 

@@ -37,7 +37,7 @@ def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = F
         write: puts the new contents of a file in place; a `WriteError` leaves the file as it was. None: nothing is written.
         unsafe: apply fixes that may change what the program means or costs as well.
     """
-    projects, errors = parse(found.candidates)
+    projects, errors = parse(found)
     candidates = {candidate.path: candidate for candidate in found.candidates}
     repairs = [_Repair(examine(project, sources, analyse), analyse, unsafe) for project, sources in projects.items()]
     changes: list[Change] = []

@@ -45,6 +45,11 @@ def reaching(tree: ast.Module, words: Iterable[str] = ()) -> set[str]:
     return words
 
 
+def states_contract(tree: ast.Module) -> bool:
+    """Say whether a function of the file has a contract of its own."""
+    return bool(_contracted(tree))
+
+
 def _contracted(tree: ast.Module) -> set[str]:
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return {node.name for node in functions if any(mentions(each, {"contract"}) for each in node.decorator_list)}
