@@ -18,6 +18,9 @@ from shapecheck.observe import NARROWED
 from shapecheck.relation import UNKNOWN
 
 
+_MISSING = object()
+
+
 def bind(callee: Callee, arrival: Arrival) -> dict[str, Value]:
     """Return the value of each parameter of the contract that the call gives; the rest has its default or is unknown."""
     given: dict[str, Value] = dict(zip(callee.positional[: callee.by_position], arrival.positional, strict=False))
@@ -110,7 +113,12 @@ def missing(name: str, argument: str, value: Value, node: ast.expr | None) -> Op
         reason = Reason(f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank")
     else:
         reason = Reason(f"`{text}` is not known to be an array")
-    return Opaque(("missing", name), name, reason)
+    return Opaque((_MISSING, name), name, reason)
+
+
+def is_missing(value: Value) -> bool:
+    """Say whether a value only stands in for a name that the call does not define."""
+    return isinstance(value, Opaque) and isinstance(value.key, tuple) and value.key[0] is _MISSING
 
 
 def alternatives(value: Value) -> tuple[tuple[Formula, Value], ...]:

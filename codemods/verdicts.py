@@ -65,8 +65,9 @@ class Judge:
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
-        owners = dict.fromkeys(geometry.owner(self.callee, name) for name in rule.relation.names)
-        spread = [geometry.alternatives(self.arguments.get(owner, UNKNOWN)) for owner in owners]
+        names = dict.fromkeys(geometry.owner(self.callee, name) for name in rule.relation.names)
+        owners = [name for name in names if name in self.arguments]
+        spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
         if len(combinations) > MAX_COMBINATIONS:
             return Outcome(Verdict.UNPROVEN, reason=Reason("its arguments have too many possible values"))
@@ -119,7 +120,9 @@ class Judge:
         outcome = Facts(facts).decide(formula)
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
-        return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()), counterexample(formula, facts))
+        seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
+        example = counterexample(formula, facts) if seen else None
+        return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()), example)
 
     def constants(self) -> dict[str, Any]:
         """Return the names of the call whose value is certain in this execution."""

@@ -182,6 +182,10 @@ def test_a_dtype_is_known_or_none(source: str, dtype: str | None) -> None:
         ("lens.astype(jnp.float32)", None),
         ("jnp.arange(n)", None),
         ("lens // 0", None),
+        ("jnp.zeros(2, jnp.int32)", (0, 0)),
+        ("np.zeros(2, np.int32)", None),
+        ("np.full(2, -1)", None),
+        ("torch.ones(2, dtype=torch.int32)", None),
         ("jnp.sum(lens, where=mask[:3])", None),
     ],
 )

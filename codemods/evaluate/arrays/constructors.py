@@ -18,7 +18,8 @@ _ELEMENTS = {"zeros": 0, "ones": 1}
 
 
 def _made(call: Call, shape: Shape, dtype: DType | None) -> Array:
-    element = _ELEMENTS.get(call.path.rpartition(".")[2].removeprefix("new_").removesuffix("_like"))
+    """Return an array of zeros or the like; those of NumPy and torch are made to be filled, so what is in them is not known."""
+    element = _ELEMENTS.get(call.path.rpartition(".")[2].removesuffix("_like")) if call.library == "jax" else None
     return Array(shape, dtype, call.library, None if element is None else filled(shape, dtype, element))
 
 
@@ -91,7 +92,7 @@ def _fill(call: Call, value: Value) -> Array:
 
 def _filled(call: Call, shape: Shape, fill: Array, dtype: DType | None) -> Array:
     spread = broadcasted(fill, shapes.broadcast_to(fill.shape, shape))
-    return Array(shape, dtype, call.library, cast(spread, dtype))
+    return Array(shape, dtype, call.library, cast(spread, dtype) if call.library == "jax" else None)
 
 
 @model(FUNCTIONS, "array", "asarray")
