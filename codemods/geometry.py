@@ -17,7 +17,6 @@ from shapecheck.contract import ArrayArgument
 from shapecheck.observe import NARROWED
 from shapecheck.relation import UNKNOWN
 
-
 _MISSING = object()
 
 
