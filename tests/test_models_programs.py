@@ -92,10 +92,20 @@ class Program:
             shown[self.draw(st.integers(0, len(shown) - 1))] = "-1"
         return f"{self.source}.reshape(({''.join(f'{size}, ' for size in shown)}))"
 
+    def sum(self) -> str:
+        """Add an array that broadcasts, on either side."""
+        ones = self.draw(st.integers(0, self.value.ndim))
+        sizes = [size if self.draw(st.booleans()) else 1 for size in self.value.shape[ones:]]
+        sizes = [
+            self.draw(st.integers(0, 4)) if old == 1 else size for size, old in zip(sizes, self.value.shape[ones:], strict=True)
+        ]
+        other = f"np.zeros(({''.join(f'{self.number(size)}, ' for size in sizes)}))"
+        return self.draw(st.sampled_from([f"({self.source} + {other})", f"({other} + {self.source})"]))
+
     def step(self) -> str:
         """Return the source with one more operation, of those that are legal for its value."""
         x, rank = self.source, self.value.ndim
-        choices = [self.subscript, self.reshape, lambda: f"np.expand_dims({x}, {self.axis(1)})", lambda: f"({x} + row)"]
+        choices = [self.subscript, self.reshape, lambda: f"np.expand_dims({x}, {self.axis(1)})", self.sum]
         choices += [lambda: f"np.stack(({x}, {x}))"]
         if rank:
             choices += [
@@ -117,17 +127,16 @@ class Program:
 def test_what_is_said_of_unknown_sizes_holds_for_each(data: st.DataObject) -> None:
     program = Program(data.draw)
     program.start()
-    row = np.zeros((1, 3), np.float32)
     x = program.value
     for _ in range(data.draw(st.integers(1, 4))):
         source = program.step()
-        reals = {"x": x, "row": row, **{symbol.text: value for symbol, value in program.known.items()}}
+        reals = {"x": x, **{symbol.text: value for symbol, value in program.known.items()}}
         try:
             value = run_real(source, reals)
         except (ValueError, IndexError):  # not a legal program
             return
         program.source, program.value = source, value
-        models = {"x": Array(program.shape, DType("float32"), "numpy"), "row": Array((1, 3), DType("float32"), "numpy")}
+        models = {"x": Array(program.shape, DType("float32"), "numpy")}
         try:
             said = Interpreter({**models, **program.names()}).run(source)
         except (Unmodelled, terms.TermError):

@@ -84,6 +84,8 @@ def shape_of(source: str) -> str:
         ("x[:, thing:]", "n, len(range(1)[thing::]), 4"),
         ("x + jnp.zeros((n, 1, 1))", "n, 1, 4"),
         ("x + jnp.zeros((8, 1, 1))", "8, 1, 4"),
+        ("jnp.zeros((8, 1, 1)) + x", "8, 1, 4"),
+        ("jnp.zeros((some + 1, 1)) + jnp.zeros((n, 1))", "n + 2, 1"),
         ("x + jnp.zeros((m, 1, 1))", "broadcast(n, m), 1, 4"),
         ("jnp.zeros((some, 1)) + jnp.zeros((m, 1))", "broadcast(n + 1, m), 1"),
         ("jnp.concatenate([y, y])", "2*m, 4"),

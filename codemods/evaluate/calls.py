@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
-from codemods.evaluate import containers, objects
+from codemods.evaluate import containers, mutation, objects
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Frame
 from codemods.evaluate.program import Scope
@@ -236,6 +236,8 @@ def _call_method(machine: Machine, receiver: Value, name: str, arguments: Argume
     model = MODELS.get(f"array.{name}")
     if model is not None and isinstance(receiver, Array | Quantized | Opaque) and not arguments.spread:
         return _apply_model(machine, model, f"array.{name}", arguments.after(receiver))
+    if isinstance(receiver, Array):
+        mutation.method_changes(machine, receiver, name, arguments.node)
     method = METHODS.get((type(receiver), name))
     if method is not None:
         return _attempt(machine, arguments, lambda: method(machine, receiver, arguments))
@@ -338,6 +340,8 @@ def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str
 
 def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:
     """Call something of which the source is not at hand: it may call what it is given, and change what it is given."""
+    if any(map(mutation.may_change, arguments.values())):
+        mutation.elements_change(machine)
     pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
     for value in arguments.values():
         hand_on(machine, value, arguments)

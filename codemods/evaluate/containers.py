@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays
+from codemods.evaluate import arrays, mutation
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import (
@@ -131,7 +131,7 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
     """Return `value[index]`."""
     match value:
         case Array():
-            return arrays.index(value, index)
+            return arrays.index(value, index, lambda part: elements(machine, part))
         case Opaque():
             return value.item(index)
         case Instance():
@@ -211,7 +211,10 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             for _, each in alternatives:
                 if isinstance(each, DictRef | ListRef):
                     forget(machine, each, "a container", "it may have been changed")
+        case Array():
+            mutation.elements_change(machine)
         case _:
+            mutation.elements_change(machine)  # an unknown object may be an array
             machine.state.epoch += 1
 
 

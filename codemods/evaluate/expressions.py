@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import comprehensions, containers, names, objects, operators
+from codemods.evaluate import arrays, comprehensions, containers, names, objects, operators
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
-from codemods.values import DictRef, ListRef, Slice, Value, is_constant
+from codemods.values import Array, DictRef, ListRef, Slice, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -55,6 +55,13 @@ def _slice(machine: Machine, node: ast.Slice) -> Value:
 def _binary(machine: Machine, node: ast.BinOp) -> Value:
     left, right = machine.evaluate(node.left), machine.evaluate(node.right)
     return machine.spread(lambda a, b: arithmetic(machine, node.op, a, b), left, right, text=_text(node))
+
+
+def augmented(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:
+    """Apply an operator in place: an array of numpy or torch keeps its shape and dtype."""
+    if isinstance(left, Array):
+        return arrays.inplace(operators.NAMES[type(op)], left, right)
+    return arithmetic(machine, op, left, right)
 
 
 def arithmetic(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import arrays, containers, modules
+from codemods.evaluate import arrays, containers, modules, mutation
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.program import Scope
@@ -132,6 +132,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
                 if isinstance(each, Instance):
                     machine.state.cells[(each.id, name)] = machine.unknown(name, "it is set on one of several objects")
             machine.state.epoch += 1
+        case Array():
+            mutation.shape_changes(machine, receiver, None)
         case _:
             machine.state.epoch += 1  # an unknown object has changed
 

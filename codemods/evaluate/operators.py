@@ -13,7 +13,6 @@ from codemods.evaluate.library import Unmodelled
 from codemods.formulas import Formula
 from codemods.values import (
     Array,
-    DType,
     External,
     Instance,
     Opaque,
@@ -49,6 +48,8 @@ _COMPARISONS: Mapping[str, Callable[[terms.Int, terms.Int], Formula]] = {
     ">": lambda left, right: formulas.less(right, left),
     ">=": lambda left, right: formulas.at_most(right, left),
 }
+
+_SIGNS: Mapping[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 _MAX_LENGTH = 100_000  # of a string or tuple that an operator makes
 
@@ -112,7 +113,7 @@ def _tuples(op: str, left: Value, right: Value) -> Value:
 def unary(op: ast.unaryop, value: Value) -> Value:
     """Return `-value`, `+value` or `~value`."""
     if isinstance(value, Array):
-        return value
+        return arrays.unary(_SIGNS[type(op)], value)
     if is_constant(value):
         functions: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
             ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
@@ -158,7 +159,7 @@ def equals(left: Value, right: Value) -> Formula:
         return formulas.Equals(left.key, left.text, right)
     if isinstance(right, Opaque) and is_constant(left) and not isinstance(left, int):
         return formulas.Equals(right.key, right.text, left)
-    if (a := dtype_name(left)) and (b := dtype_name(right)):
+    if (a := arrays.dtype_of(left)) and (b := arrays.dtype_of(right)):
         return a == b
     if isinstance(left, Opaque | Term | int) and isinstance(right, Opaque | Term | int):
         a, b = as_int(left), as_int(right)
@@ -170,17 +171,6 @@ def equals(left: Value, right: Value) -> Formula:
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
         return False
     raise Unmodelled("whether two objects are equal is not known")
-
-
-def dtype_name(value: Value) -> str | None:
-    """Return the name of a dtype, as an object, a scalar type of a library or (with another dtype) a string."""
-    match value:
-        case DType(name):
-            return name
-        case External(path) | str(path):
-            return path.rpartition(".")[2]
-        case _:
-            return None
 
 
 def identical(left: Value, right: Value) -> Formula:

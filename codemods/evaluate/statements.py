@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import expressions, loops, methods, modules, names, objects, patterns
+from codemods.evaluate import expressions, loops, methods, modules, mutation, names, objects, patterns
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.frameworks import TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.state import UNBOUND, Cell
-from codemods.values import External, Function, ListRef, Opaque, Partial, Value
+from codemods.values import Array, External, Function, ListRef, Opaque, Partial, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -50,7 +50,9 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     if isinstance(left, ListRef) and isinstance(node.op, ast.Add):
         methods.METHODS[(ListRef, "extend")](machine, left, Arguments((right,), node=node.value))
         return
-    apply: Callable[[Value, Value], Value] = lambda a, b: expressions.arithmetic(machine, node.op, a, b)  # noqa: E731
+    if isinstance(left, Array):
+        mutation.method_changes(machine, left, "augmented", node)
+    apply: Callable[[Value, Value], Value] = lambda a, b: expressions.augmented(machine, node.op, a, b)  # noqa: E731
     names.assign(machine, node.target, machine.spread(apply, left, right, text=ast.unparse(node)[:60]))
 
 
