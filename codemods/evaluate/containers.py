@@ -93,7 +93,7 @@ def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
     """Return the fields of a NamedTuple, in order."""
     if value.cls.kind != "namedtuple":
         return None
-    return tuple(machine.state.cells.get((value.id, name)) for name in value.cls.fields)
+    return tuple(machine.read((value.id, name)) for name in value.cls.fields)
 
 
 def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: ast.AST) -> list[Value]:
@@ -150,7 +150,7 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
 def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
     contents = machine.contents(value)
     if contents is None:
-        held = machine.state.cells.get((value.id, "contents"))
+        held = machine.read((value.id, "contents"))
         if isinstance(held, Opaque):
             return held.item(key)
         raise Unmodelled("the contents of the dict are not known")

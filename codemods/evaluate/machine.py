@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from codemods import formulas
 from codemods.evaluate import operators
 from codemods.evaluate.library import Unmodelled
-from codemods.evaluate.state import Cell, Condition, State, choose, guard, merge
+from codemods.evaluate.state import UNBOUND, Cell, Condition, State, choose, guard, merge
 from codemods.facts import Facts
 from codemods.formulas import Formula, both, conjuncts, either
 from codemods.terms import Term, TermError
@@ -210,9 +210,19 @@ class Machine:
     def coin(self, text: str) -> Formula:
         return formulas.Truthy((self.new_id(),), text)
 
+    def read(self, cell: Cell) -> Value:
+        """Return what a cell holds, or `UNBOUND`; executions in which it holds nothing do not get past the reading."""
+        held = self.state.cells.get(cell, UNBOUND)
+        if held is UNBOUND:
+            held = self.program.cells.get(cell, UNBOUND)
+        if isinstance(held, Choice):
+            bound = tuple(pair for pair in held.alternatives if pair[1] is not UNBOUND)
+            held = bound[0][1] if len(bound) == 1 else Choice(bound)
+        return held
+
     def contents(self, container: ListRef | DictRef) -> Value:
         """Return the elements of a list, as a tuple, or the items of a dict, as a tuple of pairs; None if unknown."""
-        held = self.state.cells.get((container.id, "contents"))
+        held = self.read((container.id, "contents"))
         return held if isinstance(held, tuple) else None
 
     # Parting and meeting

@@ -77,7 +77,7 @@ def member(machine: Machine, module: Module, name: str, node: ast.AST) -> Value:
     scope = machine.program.module_scopes.get(module.name)
     if scope is not None:
         cell = (scope, name)
-        held = machine.state.cells.get(cell, machine.program.cells.get(cell, UNBOUND))
+        held = machine.read(cell)
         if held is not UNBOUND:
             return held
     source = module.name

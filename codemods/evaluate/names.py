@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Choice, External, Value
+from codemods.values import External, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -23,9 +23,9 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
     first = True
     while scope is not None:
         if first or scope.kind != "class":  # a class's names are not seen from inside its functions
-            value = read(machine, scope, node.id)
+            value = machine.read((scope.id, node.id))
             if value is not UNBOUND:
-                return _bound(value)
+                return value
             if scope.kind == "function" and node.id in scope.local:
                 raise Dies  # UnboundLocalError
         first = False
@@ -33,22 +33,6 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
     if node.id in _BUILTINS:
         return External(f"builtins.{node.id}")
     return machine.unknown(node.id, f"`{node.id}` is not defined in the scanned source", node)
-
-
-def read(machine: Machine, scope: Scope, name: str) -> Value:
-    """Return what a scope itself holds under a name, or `UNBOUND`."""
-    cell = (scope.id, name)
-    if cell in machine.state.cells:
-        return machine.state.cells[cell]
-    return machine.program.cells.get(cell, UNBOUND)
-
-
-def _bound(value: Value) -> Value:
-    """Leave out the executions in which the name is not bound: they do not get here."""
-    if isinstance(value, Choice):
-        bound = tuple(pair for pair in value.alternatives if pair[1] is not UNBOUND)
-        return bound[0][1] if len(bound) == 1 else Choice(bound)
-    return value
 
 
 def bind(machine: Machine, name: str, value: Value) -> None:

@@ -77,9 +77,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
 
 
 def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value:
-    held = machine.state.cells.get((value.id, name), UNBOUND)
-    if held is UNBOUND:
-        held = machine.program.cells.get((value.id, name), UNBOUND)
+    held = machine.read((value.id, name))
     if held is not UNBOUND:
         return held
     found = class_member(machine, value.cls, name)
@@ -106,7 +104,7 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
 def class_member(machine: Machine, cls: Class, name: str) -> Value:
     """Return an attribute of a class or of its bases in the scanned tree, or `UNBOUND`."""
     for scope in (each.scope for each in lineage(cls)):
-        held = machine.state.cells.get((scope, name), machine.program.cells.get((scope, name), UNBOUND))
+        held = machine.read((scope, name))
         if held is not UNBOUND:
             return held
     return UNBOUND
@@ -247,7 +245,7 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
 def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]) -> Value:
     for cell, held in list(machine.state.cells.items()):
         if cell[0] == cls.scope and isinstance(held, Instance) and len(positional) == 1:
-            value = machine.state.cells.get((held.id, "value"))
+            value = machine.read((held.id, "value"))
             if isinstance(value, str | int) and value == positional[0]:
                 return held
     raise Unmodelled("which member of the enum it is is not known")
@@ -284,7 +282,8 @@ def _default(machine: Machine, field: Partial) -> Value:
 def copy_with(machine: Machine, value: Instance, changes: dict[str, Value]) -> Instance:
     """Return a copy of an object with some attributes changed: `dataclasses.replace`, `_replace`."""
     made = Instance(machine.new_id(), value.cls)
-    held = {cell[1]: content for cell, content in machine.state.cells.items() if cell[0] == value.id}
+    cells = {**machine.program.cells, **machine.state.cells}
+    held = {cell[1]: content for cell, content in cells.items() if cell[0] == value.id}
     for name, content in (held | changes).items():
         machine.state.cells[(made.id, name)] = content
     return made

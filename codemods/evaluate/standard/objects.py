@@ -45,7 +45,7 @@ def _super(machine: Machine, arguments: Arguments) -> Value:
     """`super()` is the object seen as one of the class above."""
     scope = machine.frame.scope
     owner = machine.program.scopes[scope.parent] if scope.parent is not None else scope
-    receiver = next((machine.state.cells.get((scope.id, name)) for name in ("self", "cls")), None)
+    receiver = machine.read((scope.id, "self"))
     if isinstance(receiver, Instance):
         lineage = [cls for cls in objects.lineage(receiver.cls) if cls.scope == owner.id]
         above = [base for cls in lineage for base in cls.bases if isinstance(base, Class)]
