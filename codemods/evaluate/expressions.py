@@ -185,7 +185,7 @@ def _dict(machine: Machine, node: ast.Dict) -> Value:
 
 def _format(machine: Machine, node: ast.JoinedStr) -> Value:
     parts = [machine.evaluate(part) for part in node.values]
-    if all(isinstance(part, str) for part in parts):
+    if all(isinstance(part, str) for part in parts) and sum(map(len, parts)) < 10_000:
         return "".join(parts)
     return machine.unknown(_text(node), "a formatted string", node, pure=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,6 +36,8 @@ def _append(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
 def _extend(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
     try:
         added = containers.elements(machine, arguments.positional[0])
+        if len(added) > containers.MAX_ELEMENTS:
+            raise Unmodelled("it grows beyond what is followed")
         machine.state.cells[(receiver.id, "contents")] = (*_contents(machine, receiver), *added)
     except Unmodelled as why:
         containers.forget(machine, receiver, "a list", str(why), arguments.node)
@@ -130,8 +133,10 @@ _SAFE_STRING = (
 
 def _string(name: str) -> Method:
     def method(machine: Machine, receiver: str, arguments: Arguments) -> Value:
-        if not all(isinstance(value, str) for value in arguments.values()) or len(receiver) > 10_000:
+        if not all(isinstance(value, str) for value in arguments.values()):
             raise Unmodelled("a string made of unknown parts")
+        if math.prod(map(len, (receiver, *arguments.positional))) > 1_000_000:
+            raise Unmodelled("a string too long to reason about")
         try:
             return getattr(receiver, name)(*arguments.positional)
         except TypeError:

@@ -93,6 +93,9 @@ def _constants(op: str, left: Any, right: Any) -> Value:
         length = len(right) * left if isinstance(right, str | bytes) and isinstance(left, int) else length
         if length > _MAX_LENGTH:
             raise Unmodelled("a string too long to reason about")
+    elif op == "+" and isinstance(left, str | bytes) and isinstance(right, str | bytes):
+        if len(left) + len(right) > _MAX_LENGTH:
+            raise Unmodelled("a string too long to reason about")
     elif op == "%" and isinstance(left, str | bytes):
         raise Unmodelled("a formatted string")
     try:
@@ -102,7 +105,7 @@ def _constants(op: str, left: Any, right: Any) -> Value:
 
 
 def _tuples(op: str, left: Value, right: Value) -> Value:
-    if op == "+" and isinstance(left, tuple) and isinstance(right, tuple):
+    if op == "+" and isinstance(left, tuple) and isinstance(right, tuple) and len(left) + len(right) <= _MAX_LENGTH:
         return left + right
     pair, times = (left, right) if isinstance(left, tuple) else (right, left)
     if op == "*" and isinstance(times, int) and len(pair) * times <= _MAX_LENGTH:

@@ -1,0 +1,28 @@
+import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+from jaxtyping import Array, Float, Int32
+
+from shapecheck import contract
+
+
+@contract("num_q_heads % num_kv_heads == 0", "pages_per_sequence % block == 0")
+def attend(
+    q: Float[Array, "batch num_q_heads head_dim"],
+    pages: Float[Array, "num_kv_heads total page_size head_dim"],
+    lengths: Int32[Array, "batch"],
+    table: Int32[Array, "batch pages_per_sequence"],
+    *,
+    block: int = 4,
+):
+    return paged_attention(q, pages, pages, lengths, table, pages_per_compute_block=block)  #: proven SC101 SC102
+
+
+q, kv = jnp.zeros((2, 8, 128)), jnp.zeros((4, 64, 16, 128))
+lens, table = jnp.zeros((2,), jnp.int32), jnp.zeros((2, 6), jnp.int32)
+attend(q, kv, lens, table)  #: SC001 violated
+attend(q, kv, lens, table, block=3)  #: proven SC001
+attend(q[:, :7], kv, lens, table, block=3)  #: SC001 violated
+
+
+def unknown(q, kv, block):
+    return attend(q, kv, lens, table, block=block)  #: SC001 unproven

@@ -1,0 +1,60 @@
+"""No proof that an execution contradicts, no violation that none shows: programs are judged, and executed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import tempfile
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+
+from codemods.analyse import analyse
+from codemods.source import Source
+from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.rule import Verdict
+
+from .programs import HEADER, KERNEL, PATH, programs, run
+
+EXAMPLES = int(os.environ.get("SHAPECHECK_SOUNDNESS_EXAMPLES", "60"))
+_VERDICTS: dict[str, dict[str, Verdict]] = {}
+
+
+def judge(values: dict[str, Any]) -> dict[str, Verdict]:
+    """Return the verdicts of one recorded geometry."""
+    key = repr(sorted(values.items(), key=str))
+    if key not in _VERDICTS:
+        _VERDICTS[key] = {rule.code: verdict for rule, verdict in PAGED_ATTENTION.judge(values)}
+    return _VERDICTS[key]
+
+
+def disagreements(source: str) -> list[str]:
+    """Return each verdict of a program that its executions contradict."""
+    with tempfile.TemporaryDirectory() as root:
+        sites, _ = analyse([Source(str(Path(root, PATH)), source.encode())], root=Path(root))
+    recorded: dict[int, list[dict[str, Verdict]]] = {}
+    for line, values in run(source):
+        recorded.setdefault(line, []).append(judge(values))
+    wrong: list[str] = []
+    for site in sites:
+        seen = recorded.get(site.span.line, [])
+        for code, verdict in site.verdicts.items():
+            broken = any(each.get(code) is Verdict.VIOLATED for each in seen)
+            if (verdict is Verdict.PROVEN and broken) or (verdict is Verdict.VIOLATED and not broken):
+                wrong.append(f"line {site.span.line}: {code} {verdict.value}, but {'' if broken else 'not '}broken in {len(seen)} runs")
+    unseen = set(recorded) - {site.span.line for site in sites}
+    return wrong + [f"line {line}: no call site, but it is executed" for line in sorted(unseen)]
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_programs(source: str) -> None:
+    try:
+        compile(source, PATH, "exec")
+    except SyntaxError:
+        assume(False)
+    note("\n".join(source.splitlines()[len(HEADER.splitlines()) :]))
+    assert not disagreements(source), source
