@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from codemods.findings import CallSite, Contexts, Finding, Value
 from codemods.propose import Known, Repairs
 from codemods.source import Source
 from codemods.values import Reason
+from codemods.values import Value as AbstractValue
 from codemods.verdicts import Judge, Outcome, plain, shown
 from shapecheck.chip import Chip
 from shapecheck.rule import Rule, Verdict
@@ -63,7 +65,7 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     callers = find(sources, root)
     program = Program([*sources, *callers.sources], root)
     sites = _sites(program, sources, callers)
-    judges = {id(site): [Judge(each, chips) for each in site.arrived] for site in sites}
+    judges = {id(site): list(_judges(site, chips)) for site in sites}
     uses = _uses(judge for group in judges.values() for judge in group)
     call_sites: list[CallSite] = []
     findings: list[Finding] = []
@@ -98,6 +100,23 @@ def _sites(program: Program, sources: Sequence[Source], callers: Callers) -> lis
     for site in sites.values():
         site.unfinished = id(site.node) in unfinished
     return list(sites.values())
+
+
+def _judges(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
+    """Yield a judge for each execution that reaches a site; executions that differ in nothing share one."""
+    judges: dict[Hashable, Judge] = {}
+    for arrival in site.arrived:
+        values = (arrival.positional, *sorted(arrival.keywords.items(), key=itemgetter(0)), *arrival.case.items())
+        key = (arrival.callee.name, arrival.path, arrival.spread, arrival.expected, *map(_distinct, values))
+        try:
+            yield judges.setdefault(key, Judge(arrival, chips))
+        except TypeError:  # a value that cannot be hashed
+            yield Judge(arrival, chips)
+
+
+def _distinct(value: AbstractValue) -> Hashable:
+    """Return a key that is the same only for the same value: 1, 1.0 and True are three."""
+    return tuple(map(_distinct, value)) if isinstance(value, tuple) else (type(value), value)
 
 
 def _uses(judges: Iterable[Judge]) -> Mapping[int, Sequence[Known]]:

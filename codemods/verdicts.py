@@ -55,6 +55,7 @@ class Judge:
         self.arguments = geometry.bind(self.callee, arrival)
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
+        self._outcomes: dict[Rule, Outcome] = {}
         self._conditional = any(condition.branch for condition in arrival.path)
 
     @cached_property
@@ -65,6 +66,11 @@ class Judge:
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
+        if rule not in self._outcomes:
+            self._outcomes[rule] = self._judge(rule)
+        return self._outcomes[rule]
+
+    def _judge(self, rule: Rule) -> Outcome:
         names = dict.fromkeys(geometry.owner(self.callee, name) for name in rule.relation.names)
         owners = [name for name in names if name in self.arguments]
         spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]

@@ -363,7 +363,11 @@ class Writer:
             "paged_attention(jnp.zeros((2, 4, 8)), K, K, jnp.zeros((2,), jnp.int32), "
             f"jnp.zeros((2, {pages}), jnp.int32), pages_per_compute_block={block})"
         )
-        indirect = [f"kernel({self.arguments()})", f"partial(kernel, {pages})({block})", f"(lambda b: kernel({pages}, b))({block})"]
+        indirect = [
+            f"kernel({self.arguments()})",
+            f"partial(kernel, {pages})({block})",
+            f"(lambda b: kernel({pages}, b))({block})",
+        ]
         self.line(self.pick([direct, direct, *indirect]))
 
     def branch(self) -> None:

@@ -75,8 +75,7 @@ def test_the_concise_form_is_one_line() -> None:
 def test_errors_are_listed_and_counted() -> None:
     run = summarise(Found((), (Problem("b.py", 3, "cannot be parsed: oh"),), 2), [], [])
     assert text_of(run) == (
-        "b.py:3:1: SC901 file-error: cannot be parsed: oh\n"
-        "0 call sites: 0 proven, 0 violated, 0 unproven; 2 files; 1 error\n"
+        "b.py:3:1: SC901 file-error: cannot be parsed: oh\n0 call sites: 0 proven, 0 violated, 0 unproven; 2 files; 1 error\n"
     )
 
 

@@ -44,7 +44,9 @@ def disagreements(source: str) -> list[str]:
         for code, verdict in site.verdicts.items():
             broken = any(each.get(code) is Verdict.VIOLATED for each in seen)
             if (verdict is Verdict.PROVEN and broken) or (verdict is Verdict.VIOLATED and not broken):
-                wrong.append(f"line {site.span.line}: {code} {verdict.value}, but {'' if broken else 'not '}broken in {len(seen)} runs")
+                wrong.append(
+                    f"line {site.span.line}: {code} {verdict.value}, but {'' if broken else 'not '}broken in {len(seen)} runs"
+                )
     unseen = set(recorded) - {site.span.line for site in sites}
     return wrong + [f"line {line}: no call site, but it is executed" for line in sorted(unseen)]
 
