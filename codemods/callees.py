@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from shapecheck.contract import Contract
-from shapecheck.contracts import PAGED_ATTENTION
+from shapecheck.contracts import CONTRACTS
+from shapecheck.contracts.derived import switched
 
 
 @dataclass(frozen=True)
@@ -16,16 +17,23 @@ class Callee:
     Attributes:
         name: what messages call it.
         contract: what it demands.
-        positional: the contract's names of its parameters, in the order of its signature; the first `by_position` of
-            them may be given by position.
+        positional: the names of its parameters, in the order of its signature; the first `by_position` of them may be
+            given by position.
         by_position: how many may be given by position.
-        required: whether the call fails without the compute block.
+        renamed: the contract's names of the parameters that it calls otherwise, by its own names.
+        required: the contract's names of the parameters that have a default there, and none here.
     """
 
     name: str
     contract: Contract
     positional: tuple[str, ...]
     by_position: int
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    required: frozenset[str] = frozenset()
+
+    def contract_name(self, name: str) -> str:
+        """Return the contract's name of a parameter."""
+        return self.renamed.get(name, name)
 
 
 _ARRAYS = ("q", "k_pages", "v_pages", "lengths", "page_indices")
@@ -33,32 +41,96 @@ _ARRAYS = ("q", "k_pages", "v_pages", "lengths", "page_indices")
 # jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py, JAX 0.10 to 0.12: all but the arrays by keyword.
 _JAX = Callee(
     "paged_attention",
-    PAGED_ATTENTION,
+    CONTRACTS["paged_attention"],
     (*_ARRAYS, "mask_value", "attn_logits_soft_cap", "pages_per_compute_block", "megacore_mode", "inline_seq_dim"),
     by_position=5,
 )
 
-# torch_xla/experimental/custom_kernel.py: the schema of the op and the Python wrapper take their arguments in this order.
+# torch_xla/experimental/custom_kernel.py, 2.4 to 2.9: the schema of the op and the Python function take their arguments in this
+# order. The soft cap is there since 2.5. Up to 2.6 the op's schema, `str megacore_mode=None`, has no place for a None that is
+# written down; since 2.7 it has.
 _TORCH_XLA = Callee(
     "paged_attention",
-    PAGED_ATTENTION,
+    CONTRACTS["paged_attention"],
     (*_ARRAYS, "pages_per_compute_block", "megacore_mode", "attn_logits_soft_cap"),
     by_position=8,
 )
 
+# torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py, 2.6 to 2.9; the soft cap is there since 2.7.
+_MULTI_QUERIES_KERNEL = Callee(
+    "paged_attention",
+    CONTRACTS["multi_queries_paged_attention"],
+    (
+        *(*_ARRAYS, "effective_q_lens", "mask_value"),
+        *("num_kv_pages_per_compute_block", "num_queries_per_compute_block", "attn_logits_soft_cap"),
+    ),
+    by_position=6,
+    renamed={"num_kv_pages_per_compute_block": "pages_per_compute_block"},
+)
+
+# torch_xla/experimental/custom_kernel.py, 2.6 to 2.9; the soft cap is there since 2.7. Without `use_kernel` it is a loop in torch
+# that asks for no blocks. The schema of the op has the order of the Python function, but no default of `use_kernel`.
+_MULTI_QUERIES = Callee(
+    "multi_queries_paged_attention",
+    switched(CONTRACTS["multi_queries_paged_attention"], "use_kernel", default=True),
+    (
+        *(*_ARRAYS, "effective_q_lens", "num_kv_pages_per_compute_block", "num_queries_per_compute_block"),
+        *("use_kernel", "attn_logits_soft_cap"),
+    ),
+    by_position=10,
+    renamed={"num_kv_pages_per_compute_block": "pages_per_compute_block"},
+    required=frozenset({"num_queries_per_compute_block"}),
+)
+_MULTI_QUERIES_OP = replace(_MULTI_QUERIES, required=_MULTI_QUERIES.required | {"use_kernel"})
+
+# The branch `xiowei/extend_paged_attention` of pytorch/xla, October 2024; never released. Without `use_pallas` it is a loop.
+_EXTENDED = Callee(
+    "extended_paged_attention",
+    switched(CONTRACTS["extended_paged_attention"], "use_pallas", default=False),
+    (*_ARRAYS, "pages_per_compute_block", "megacore_mode", "attn_logits_soft_cap", "use_pallas"),
+    by_position=9,
+)
+
+# ejkernel/kernels/_pallas/tpu/page_attention/_interface.py, 0.0.1 to 0.0.80. `ejkernel.modules` has a `page_attention` too, which
+# chooses a kernel by the platform it finds: only some of its calls are calls of this one, so it is not in the table.
+_EJKERNEL = Callee(
+    "page_attention",
+    CONTRACTS["page_attention"],
+    (
+        *("query", "key_cache", "value_cache", "context_lens", "block_tables", "attn_scale", "max_context_len", "num_splits"),
+        *("mask_value", "attn_logits_soft_cap", "pages_per_compute_block", "megacore_mode", "inline_seq_dim"),
+        *("sliding_window", "num_warps", "num_stages"),
+    ),
+    by_position=8,
+    renamed=dict(zip(("query", "key_cache", "value_cache", "context_lens", "block_tables"), _ARRAYS, strict=True)),
+)
+
 _TPU = "jax.experimental.pallas.ops.tpu.paged_attention"
+_XLA = "torch_xla.experimental"
+_EJ = "ejkernel.kernels._pallas.tpu.page_attention"
+_OVERLOAD = ".default"  # the only one of each op; `torch.ops.xla.paged_attention.default` is called as the op itself is
 
 CALLEES: Mapping[str, Callee] = {
     f"{_TPU}.paged_attention": _JAX,
     f"{_TPU}.paged_attention_kernel.paged_attention": _JAX,
     "kernel.paged_attention": _JAX,
     "kernel.paged_attention.paged_attention": _JAX,
-    "torch_xla.experimental.custom_kernel.paged_attention": _TORCH_XLA,
+    f"{_XLA}.custom_kernel.paged_attention": _TORCH_XLA,
     "torch.ops.xla.paged_attention": _TORCH_XLA,
+    f"torch.ops.xla.paged_attention{_OVERLOAD}": _TORCH_XLA,
+    f"{_XLA}.pallas_kernels.multi_queries_paged_attention_kernel.paged_attention": _MULTI_QUERIES_KERNEL,
+    f"{_XLA}.custom_kernel.multi_queries_paged_attention": _MULTI_QUERIES,
+    "torch.ops.xla.multi_queries_paged_attention": _MULTI_QUERIES_OP,
+    f"torch.ops.xla.multi_queries_paged_attention{_OVERLOAD}": _MULTI_QUERIES_OP,
+    f"{_XLA}.custom_kernel.extended_paged_attention": _EXTENDED,
+    _EJ: _EJKERNEL,  # the package `tpu` has the function under the name of the module that it comes from
+    f"{_EJ}.page_attention": _EJKERNEL,
+    f"{_EJ}._interface.page_attention": _EJKERNEL,
+    "ejkernel.kernels.pallas.tpu.page_attention": _EJKERNEL,
 }
 
 PACKAGES = frozenset({"kernel"})
 """Our own packages among the callees': a tree that holds them is this project's, and they are still callees there."""
 
-WORDS = frozenset({b"shapecheck", *(path.rpartition(".")[2].encode() for path in CALLEES)})
+WORDS = frozenset({b"shapecheck", *(path.removesuffix(_OVERLOAD).rpartition(".")[2].encode() for path in CALLEES)})
 """The whole words of which a file must hold one to be worth parsing: a kernel's name, or ours, for a contract of its own."""

@@ -24,8 +24,10 @@ def bind(callee: Callee, arrival: Arrival) -> dict[str, Value]:
     """Return the value of each parameter of the contract that the call gives; the rest has its default or is unknown."""
     given: dict[str, Value] = dict(zip(callee.positional[: callee.by_position], arrival.positional, strict=False))
     given |= {name: value for name, value in arrival.keywords.items() if name in callee.positional}
+    given = {callee.contract_name(name): value for name, value in given.items()}
     for parameter in callee.contract.parameters:
-        if parameter.name not in given and not arrival.spread and parameter.default is not UNKNOWN:
+        has_default = parameter.default is not UNKNOWN and parameter.name not in callee.required
+        if parameter.name not in given and not arrival.spread and has_default:
             given[parameter.name] = parameter.default
     return given
 
@@ -35,9 +37,9 @@ def nodes(callee: Callee, arrival: Arrival) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     for key, node in arrival.nodes.items():
         if isinstance(key, str):
-            found[key] = node
+            found[callee.contract_name(key)] = node
         elif key < callee.by_position:
-            found[callee.positional[key]] = node
+            found[callee.contract_name(callee.positional[key])] = node
     return found
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 # `codemods.callees.WORDS`, which a test compares: loading the contracts takes longer than reading a thousand files.
-KERNELS = frozenset({b"paged_attention", b"shapecheck"})
+KERNELS = frozenset(
+    {b"extended_paged_attention", b"multi_queries_paged_attention", b"page_attention", b"paged_attention", b"shapecheck"}
+)
 
 
 class Words:

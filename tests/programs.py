@@ -68,8 +68,11 @@ class Stub:
         return len(self.shape)
 
     def reshape(self, *shape: Any) -> Stub:
-        sizes = tuple(shape[0]) if isinstance(shape[0], tuple | list) else shape
-        made = zeros(sizes)
+        sizes = list(shape[0]) if isinstance(shape[0], tuple | list) else list(shape)
+        if -1 in sizes:  # an inexact division is found below
+            known = -math.prod(sizes)
+            sizes[sizes.index(-1)] = math.prod(self.shape) // known if known > 0 else -1
+        made = zeros(tuple(sizes))
         if math.prod(made.shape) != math.prod(self.shape):
             raise ValueError(shape)
         return Stub(made.shape, self.dtype)
@@ -99,7 +102,8 @@ def stubs(records: list[Record]) -> Iterator[None]:
 
     def paged_attention(q: Any, k_pages: Any, v_pages: Any, lengths: Any, page_indices: Any, **parameters: Any) -> Any:
         arguments = {"q": q, "k_pages": k_pages, "v_pages": v_pages, "lengths": lengths, "page_indices": page_indices}
-        values = geometry_of(PAGED_ATTENTION, arguments | parameters)
+        defaults = {parameter.name: parameter.default for parameter in PAGED_ATTENTION.parameters}
+        values = geometry_of(PAGED_ATTENTION, arguments | defaults | parameters)
         records.append((sys._getframe(1).f_lineno, values))
         return q
 
@@ -269,13 +273,16 @@ class Writer:
         self.pick(options)()
 
     def block(self, least: int = 1, *, loop: bool | None = None) -> None:
-        """An indented block; what it binds may be unbound behind it, and is used all the same."""
+        """An indented block; what it binds may be unbound behind it, and is not used there."""
+        saved = {key: list(getattr(self, key)) for key in ("numbers", "lists", "dicts", "objects", "boxes")}
         self.depth += 1
         before, self.in_loop = self.in_loop, self.in_loop if loop is None else loop
         for _ in range(self.draw(st.integers(least, 3))):
             self.statement()
         self.in_loop = before
         self.depth -= 1
+        for key, held in saved.items():
+            setattr(self, key, held)
 
     def assign(self) -> None:
         kind = self.pick(["number", "number", "list", "dict", "object", "box", "alias", "unpack", "walrus"])

@@ -208,6 +208,8 @@ def _attempt(machine: Machine, arguments: Arguments, function: Callable[[], Valu
         return function()
     except Unmodelled as why:
         return machine.unknown(_text(arguments), str(why), arguments.node)
+    except LookupError:  # an argument that every sound call gives is not there
+        return machine.unknown(_text(arguments), "a call with arguments that are not followed", arguments.node)
 
 
 def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, arguments: Arguments) -> Value:
@@ -284,7 +286,7 @@ def execute(machine: Machine, scope: Scope, node: Any) -> Value:
             machine.execute(node.body)
             frame.returns.append((machine.state, None))
         except Dies:
-            pass
+            machine.lose(base)
         return machine.meet(base, frame.returns, elsewhere=frame.skipped > 0)
 
 

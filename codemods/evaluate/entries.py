@@ -126,7 +126,7 @@ class Execution:
         with machine.entered(Frame(self.program.scopes[entry.function.scope])):
             try:
                 spelled = cases.of(machine, node)
-            except cases.TooMany:
+            except (cases.TooMany, Exhausted):
                 self.unfinished.append(node)
                 return
         for case in spelled or [{}]:

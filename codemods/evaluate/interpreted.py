@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import terms
@@ -36,7 +37,13 @@ def computes(*paths: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
     """Register a function of the values of its positional arguments, none of which is a `Choice`."""
 
     def register(function: Callable[..., Value]) -> Callable[..., Value]:
+        takes = signature(function)
+
         def spread(machine: Machine, arguments: Arguments) -> Value:
+            try:
+                takes.bind(machine, *arguments.positional)
+            except TypeError:
+                raise Unmodelled("a call with arguments that are not followed") from None
             if arguments.keywords or arguments.spread:
                 raise Unmodelled("a call with arguments that are not followed")
             return machine.spread(lambda *values: function(machine, *values), *arguments.positional, text=text_of(arguments))

@@ -116,6 +116,7 @@ class Machine:
         self.frames: list[Frame] = []
         self.called: set[int] = set()  # ids of the nodes of functions that were executed
         self.expected = 0  # how many `pytest.raises` surround the execution
+        self.attempts: list[set[Cell]] = []  # for each `try` around: the cells that executions changed which then raised
         self.steps = 0
         self.limit = limit
 
@@ -245,12 +246,20 @@ class Machine:
             try:
                 value = arm()
             except Dies:
+                self.lose(base)
                 continue
             except Leaves:
                 self.frame.skipped += 1
                 continue
             arrived.append((self.state, value))
         return self.meet(base, arrived, elsewhere=all(branches) and self.frame.exits() != before)
+
+    def lose(self, base: State) -> None:
+        """Note for the `try` statements around what an execution has changed since `base` that goes no further."""
+        if self.attempts:
+            changed = {cell for cell, value in base.cells.items() if self.state.cells.get(cell) is not value}
+            for cells in self.attempts:
+                cells |= changed
 
     def meet(self, base: State, arrived: Sequence[tuple[State, Value]], *, elsewhere: bool) -> Value:
         """Go on with the merged state of executions that parted at `base`, and return their merged value."""

@@ -137,6 +137,8 @@ def _import_root(path: str) -> str:
 
 
 def _module_file(start: Path, module: str) -> str | None:
+    if not module:
+        return None
     base = start.joinpath(*module.split("."))
     for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
         if candidate.is_file():

@@ -12,7 +12,7 @@ from codemods.evaluate import expressions, loops, methods, modules, mutation, na
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.frameworks import TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
-from codemods.evaluate.state import UNBOUND, Cell
+from codemods.evaluate.state import UNBOUND, Cell, State
 from codemods.values import Array, External, Function, ListRef, Opaque, Partial, Value
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     left, right = machine.evaluate(target), machine.evaluate(node.value)
     if isinstance(left, ListRef) and isinstance(node.op, ast.Add):
         methods.METHODS[(ListRef, "extend")](machine, left, Arguments((right,), node=node.value))
+        return
+    if isinstance(left, ListRef):
+        objects.forget(machine, left, node)
         return
     if isinstance(left, Array):
         mutation.method_changes(machine, left, "augmented", node)
@@ -130,6 +133,7 @@ def _try(machine: Machine, node: Any) -> None:
         try:
             machine.execute(node.body)
         finally:
+            changed.update(machine.attempts[-1])
             changed.update(loops.assigned(machine, base, node.body))
         machine.execute(node.orelse)
 
@@ -146,10 +150,29 @@ def _try(machine: Machine, node: Any) -> None:
         arms = (lambda: attempt(handlers[1:]), lambda: handle(handlers[0]))
         return machine.part(succeeds, arms, branches=(False, True))
 
+    machine.attempts.append(set())
     try:
         attempt(node.handlers)
     finally:
+        changed |= machine.attempts.pop()
+        if node.finalbody:
+            _finally(machine, base, changed, node)
+
+
+def _finally(machine: Machine, base: State, changed: set[Cell], node: ast.Try) -> None:
+    """Execute `finally` for what leaves early, nobody knows where, and then for what gets to the end."""
+    after = machine.state
+    early = base.assume(machine.coin("the block is left early"), branch=True)
+    assert early is not None
+    machine.state = early
+    loops.forget(machine, changed, "the block may be left before or after it is set", node)
+    try:
         machine.execute(node.finalbody)
+    except Dies:
+        pass
+    finally:
+        machine.state = after
+    machine.execute(node.finalbody)
 
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
