@@ -253,7 +253,7 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     inside = sum(frame.function is node for frame in machine.frames)
     if len(machine.frames) > MAX_DEPTH or inside > MAX_RECURSION:
         return machine.unknown(_text(arguments), "calls are nested too deeply to follow", arguments.node)
-    if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
+    if isinstance(node, ast.AsyncFunctionDef) or machine.program.bindings(node).yields:
         return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
     values = bind(machine, function, arguments)
     scope = open_scope(machine, function)
@@ -288,19 +288,6 @@ def execute(machine: Machine, scope: Scope, node: Any) -> Value:
         except Dies:
             machine.lose(base)
         return machine.meet(base, frame.returns, elsewhere=frame.skipped > 0)
-
-
-def _is_generator(node: Any) -> bool:
-    if isinstance(node, ast.Lambda):
-        return False
-    pending = list(node.body)
-    while pending:
-        part = pending.pop()
-        if isinstance(part, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending += ast.iter_child_nodes(part)
-    return False
 
 
 def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:

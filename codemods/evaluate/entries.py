@@ -16,7 +16,7 @@ from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Program, Scope
 from codemods.evaluate.relevance import assigned_attributes, escapes, mentions, reaching, rebound
-from codemods.evaluate.state import State
+from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
 
@@ -68,7 +68,7 @@ class Execution:
             self.unfinished.append(self.source.tree)
         self._keep(machine)
         scope_id = self.program.module_scopes[self.source.path]
-        module = self._machine(State(dict(self.program.cells)), scope_id)
+        module = self._machine(State({}, self.program.cells), scope_id)
         with module.entered(Frame(self.program.scopes[scope_id])):
             for name in rebound(self.source.tree):
                 names.forget(module, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
@@ -107,14 +107,14 @@ class Execution:
     def _functions(self, body: Iterable[ast.stmt], scope_id: int, module: State) -> Iterator[Entry]:
         """Yield the module's functions and the methods of its classes that may reach a kernel."""
         for node in body:
-            held = module.cells.get((scope_id, getattr(node, "name", "")))
+            held = module.read((scope_id, getattr(node, "name", "")))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in self.reaching:
                 yield Entry(Function(node, self.source.path, node.name, scope_id), None, _contract(held))
             elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
                 for inner in node.body:
                     if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in self.reaching:
                         function = Function(inner, self.source.path, inner.name, held.scope)
-                        yield Entry(function, held, _contract(module.cells.get((held.scope, inner.name))))
+                        yield Entry(function, held, _contract(module.read((held.scope, inner.name))))
             elif isinstance(node, ast.If | ast.Try | ast.With):
                 parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
                 yield from self._functions(parts, scope_id, module)
@@ -178,7 +178,7 @@ class Execution:
             key = (made.id, name)
             machine.state.cells[key] = machine.unknown(f"self.{name}", f"`{name}` is a field of `{owner.name}`")
         for name in assigned_attributes(owner, machine):
-            if (made.id, name) in machine.state.cells:
+            if machine.read((made.id, name)) is not UNBOUND:
                 why = f"a method of `{owner.name}` sets `{name}`"
                 machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)
         return made

@@ -11,7 +11,7 @@ from codemods.evaluate import containers, names
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Exhausted, Loop
 from codemods.evaluate.program import Bindings
-from codemods.evaluate.state import Cell, State
+from codemods.evaluate.state import UNBOUND, Cell, State
 from codemods.formulas import Formula
 from codemods.values import Value
 
@@ -162,7 +162,7 @@ def _any_round(machine: Machine, begin: Callable[[], Formula], node: ast.For | a
         entered = head.assume(more, branch=True)
         alive = entered is not None and _round(machine, loop, entered, node.body)
         ends = [head, *loop.breaks, *([machine.state] if alive else [])]
-        changed = {cell for end in ends for cell, value in start.cells.items() if end.cells.get(cell) is not value}
+        changed = {cell for end in ends for cell in end.changes(start)}
         if changed <= forgotten:
             break
         forgotten |= changed
@@ -181,8 +181,8 @@ def assigned(machine: Machine, base: State, statements: Sequence[ast.stmt]) -> s
     for statement in statements:
         found.visit(statement)
     scope = machine.frame.scope
-    changed = {cell for cell, value in base.cells.items() if machine.state.cells.get(cell) is not value}
-    return changed | {(scope.id, name) for name in found.bound if (scope.id, name) in base.cells}
+    named = {(scope.id, name) for name in found.bound}
+    return machine.state.changes(base) | {cell for cell in named if base.read(cell) is not UNBOUND}
 
 
 def forget(machine: Machine, cells: Iterable[Cell], why: str, node: ast.AST) -> None:

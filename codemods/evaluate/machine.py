@@ -112,7 +112,7 @@ class Machine:
         self.program = program
         self.recording = recording  # whether anybody wants to know of arrivals
         self.arrivals: list[Arrival] = []
-        self.state = State({})
+        self.state = State({}, program.cells)
         self.frames: list[Frame] = []
         self.called: set[int] = set()  # ids of the nodes of functions that were executed
         self.expected = 0  # how many `pytest.raises` surround the execution
@@ -213,13 +213,16 @@ class Machine:
 
     def read(self, cell: Cell) -> Value:
         """Return what a cell holds, or `UNBOUND`; executions in which it holds nothing do not get past the reading."""
-        held = self.state.cells.get(cell, UNBOUND)
-        if held is UNBOUND:
-            held = self.program.cells.get(cell, UNBOUND)
+        held = self.state.read(cell)
         if isinstance(held, Choice):
             bound = tuple(pair for pair in held.alternatives if pair[1] is not UNBOUND)
             held = bound[0][1] if len(bound) == 1 else Choice(bound)
         return held
+
+    def members(self, owner: int) -> dict[str, Value]:
+        """Return what the cells of a scope or an object hold, by their names."""
+        names = {name for holder, name in self.state.cells if holder == owner} | self.program.names.get(owner, set())
+        return {name: held for name in sorted(names) if (held := self.read((owner, name))) is not UNBOUND}
 
     def contents(self, container: ListRef | DictRef) -> Value:
         """Return the elements of a list, as a tuple, or the items of a dict, as a tuple of pairs; None if unknown."""
@@ -257,7 +260,7 @@ class Machine:
     def lose(self, base: State) -> None:
         """Note for the `try` statements around what an execution has changed since `base` that goes no further."""
         if self.attempts:
-            changed = {cell for cell, value in base.cells.items() if self.state.cells.get(cell) is not value}
+            changed = self.state.changes(base)
             for cells in self.attempts:
                 cells |= changed
 

@@ -10,7 +10,7 @@ from codemods.callees import CALLEES, PACKAGES
 from codemods.evaluate.machine import Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import External, Module, Value
+from codemods.values import External, ListRef, Module, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
@@ -98,9 +98,9 @@ def _star(machine: Machine, module: str) -> None:
     if not isinstance(value, Module):
         return
     scope = machine.program.module_scopes[value.name]
-    held = {name: content for (owner, name), content in machine.program.cells.items() if owner == scope}
+    held = machine.members(scope)
     listed = held.get("__all__")
-    contents = machine.program.cells.get((getattr(listed, "id", 0), "contents"), listed)
+    contents = machine.contents(listed) if isinstance(listed, ListRef) else listed
     chosen = contents if isinstance(contents, tuple) else [name for name in held if not name.startswith("_")]
     for name in chosen:
         if name in held:
@@ -131,6 +131,6 @@ def run(program: Program, path: str) -> None:
     machine.state.cells[(scope_id, "__file__")] = path
     with machine.entered(Frame(scope)), suppress(Dies, Leaves, Exhausted, RecursionError):
         machine.execute(source.tree.body)  # if it ends early, what was bound so far is bound
-    program.cells.update(machine.state.cells)
+    program.keep(machine.state.cells)
     if path not in program.scanned:
         program.allowance -= machine.steps

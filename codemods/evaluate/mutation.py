@@ -30,8 +30,8 @@ def may_change(value: Value) -> bool:
 
 def elements_change(machine: Machine) -> None:
     """Forget the elements of all arrays that may share memory with one that is changed: who shares it is not followed."""
-    held = {**machine.program.cells, **machine.state.cells}
-    machine.step(len(held) // 64)
+    held = {**machine.program.arrays, **machine.state.cells}
+    machine.step(len(held) // 16)
     for cell, value in held.items():
         changed = _without_elements(value)
         if changed is not value:
@@ -69,7 +69,7 @@ def method_changes(machine: Machine, array: Array, name: str, node: ast.AST | No
 
 def shape_changes(machine: Machine, array: Array, node: ast.AST | None) -> None:
     """Forget an array under all its names: it gets another shape in place."""
-    held = {**machine.program.cells, **machine.state.cells}
+    held = {**machine.program.arrays, **machine.state.cells}
     for cell, value in held.items():
         if value is array or (isinstance(value, tuple) and any(part is array for part in value)):
             machine.state.cells[cell] = machine.unknown(cell[1], "its shape is changed in place", node)

@@ -142,8 +142,8 @@ def forget(machine: Machine, value: Value, node: ast.AST | None = None) -> None:
         case ListRef(id) | DictRef(id):
             machine.state.cells[(id, "contents")] = machine.unknown("a container", "unknown code may have changed it", node)
         case Instance(id, cls) if cls.kind not in ("namedtuple", "enum"):
-            for cell in [cell for cell in machine.state.cells if cell[0] == id]:
-                machine.state.cells[cell] = machine.unknown(cell[1], "unknown code may have changed it", node)
+            for name in machine.members(id):
+                machine.state.cells[(id, name)] = machine.unknown(name, "unknown code may have changed it", node)
         case Choice(alternatives):
             for _, each in alternatives:
                 forget(machine, each, node)
@@ -243,8 +243,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
 
 
 def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]) -> Value:
-    for cell, held in list(machine.state.cells.items()):
-        if cell[0] == cls.scope and isinstance(held, Instance) and len(positional) == 1:
+    for held in machine.members(cls.scope).values():
+        if isinstance(held, Instance) and len(positional) == 1:
             value = machine.read((held.id, "value"))
             if isinstance(value, str | int) and value == positional[0]:
                 return held
@@ -282,8 +282,6 @@ def _default(machine: Machine, field: Partial) -> Value:
 def copy_with(machine: Machine, value: Instance, changes: dict[str, Value]) -> Instance:
     """Return a copy of an object with some attributes changed: `dataclasses.replace`, `_replace`."""
     made = Instance(machine.new_id(), value.cls)
-    cells = {**machine.program.cells, **machine.state.cells}
-    held = {cell[1]: content for cell, content in cells.items() if cell[0] == value.id}
-    for name, content in (held | changes).items():
+    for name, content in (machine.members(value.id) | changes).items():
         machine.state.cells[(made.id, name)] = content
     return made

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codemods.source import Source, SourceError
-from codemods.values import Value
+from codemods.values import Array, Choice, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -66,6 +66,16 @@ class Program:
         self.scopes: dict[int, Scope] = {}
         self.module_scopes: dict[str, int] = {}  # by path
         self.cells: dict[tuple[int, str], Value] = {}  # what executed modules hold
+        self.names: dict[int, set[str]] = {}  # by scope or object: its names among them
+        self.arrays: dict[tuple[int, str], Value] = {}  # those among them that hold arrays
+
+    def keep(self, cells: Mapping[tuple[int, str], Value]) -> None:
+        """Keep what the top level of a module left behind."""
+        self.cells.update(cells)
+        for cell, value in cells.items():
+            self.names.setdefault(cell[0], set()).add(cell[1])
+            if isinstance(value, Array | tuple | Choice):
+                self.arrays[cell] = value
 
     def new_id(self) -> int:
         """Return a number that no scope, object or unknown value of this program has."""
@@ -153,6 +163,19 @@ class Bindings(ast.NodeVisitor):
         self.bound: set[str] = set()
         self.foreign: set[str] = set()
         self.inner = False
+        self.attributes: set[str] = set()  # of objects that it sets
+        self.yields = False
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.attributes.add(node.attr)
+        self.generic_visit(node)
+
+    def visit_Yield(self, node: ast.Yield | ast.YieldFrom) -> None:
+        self.yields = True
+        self.generic_visit(node)
+
+    visit_YieldFrom = visit_Yield
 
     @classmethod
     def of(cls, node: Any) -> Bindings:

@@ -94,10 +94,5 @@ def escapes(outer: ast.AST, inner: Any) -> bool:
 
 def assigned_attributes(owner: Class, machine: Machine) -> set[str]:
     """Return the attributes that methods of a class other than its initializer set."""
-    found: set[str] = set()
-    for (scope, name), held in [*machine.state.cells.items(), *machine.program.cells.items()]:
-        if scope == owner.scope and isinstance(held, Function) and name not in ("__init__", "setUp"):
-            found |= {
-                part.attr for part in ast.walk(held.node) if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
-            }
-    return found
+    methods = [held for name, held in machine.members(owner.scope).items() if name not in ("__init__", "setUp")]
+    return {name for held in methods if isinstance(held, Function) for name in machine.program.bindings(held.node).attributes}

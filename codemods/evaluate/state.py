@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -30,12 +30,18 @@ class Condition:
 
 
 class State:
-    """Cells and path of one execution; copied where executions part, merged where they meet again."""
+    """Cells and path of one execution; copied where executions part, merged where they meet again.
 
-    __slots__ = ("_facts", "cells", "epoch", "path")
+    `cells` are those that it has written; what it has not written, it reads in `shared`: what modules hold.
+    """
 
-    def __init__(self, cells: dict[Cell, Value], path: tuple[Condition, ...] = (), epoch: int = 0) -> None:
+    __slots__ = ("_facts", "cells", "epoch", "path", "shared")
+
+    def __init__(
+        self, cells: dict[Cell, Value], shared: Mapping[Cell, Value], path: tuple[Condition, ...] = (), epoch: int = 0
+    ) -> None:
         self.cells = cells
+        self.shared = shared
         self.path = path
         self.epoch = epoch  # counts the calls of unknown code, after which attributes may have changed
         self._facts: Facts | None = None
@@ -46,8 +52,17 @@ class State:
             self._facts = Facts(condition.formula for condition in self.path)
         return self._facts
 
+    def read(self, cell: Cell) -> Value:
+        """Return what a cell holds, or `UNBOUND`."""
+        held = self.cells.get(cell, self)
+        return self.shared.get(cell, UNBOUND) if held is self else held
+
+    def changes(self, base: State) -> set[Cell]:
+        """Return the cells that held something in `base` and hold something else here."""
+        return {cell for cell, value in self.cells.items() if (held := base.read(cell)) is not value and held is not UNBOUND}
+
     def fork(self) -> State:
-        return State(dict(self.cells), self.path, self.epoch)
+        return State(dict(self.cells), self.shared, self.path, self.epoch)
 
     def assume(self, formula: Formula, *, branch: bool) -> State | None:
         """Return a copy in which `formula` holds, or None if it cannot."""
@@ -76,13 +91,13 @@ def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> Sta
         (state,) = arrived
         if len(state.path) > start:
             first = Condition(state.path[start].formula, elsewhere)
-            state = State(state.cells, (*base.path, first, *state.path[start + 1 :]), state.epoch)
+            state = State(state.cells, state.shared, (*base.path, first, *state.path[start + 1 :]), state.epoch)
         return state
     guards = [guard(state, start) for state in arrived]
     reached = either(*guards)
     known = reached if size(reached) <= MAX_CONDITION else True  # to know less is always sound
     path = base.path if reached is True else (*base.path, Condition(known, elsewhere))
-    return State(_merge_cells(guards, arrived), path, max(state.epoch for state in arrived))
+    return State(_merge_cells(guards, arrived), base.shared, path, max(state.epoch for state in arrived))
 
 
 def guard(state: State, start: int) -> Formula:
@@ -91,15 +106,14 @@ def guard(state: State, start: int) -> Formula:
 
 
 def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> dict[Cell, Value]:
-    cells = dict(states[0].cells)
-    for state in states[1:]:
-        for cell, value in state.cells.items():
-            if cell not in cells or cells[cell] is not value:
-                cells[cell] = None  # decided below
-    for cell in cells:
-        held = [state.cells.get(cell, UNBOUND) for state in states]
-        first = held[0]
-        cells[cell] = first if all(value is first for value in held) else choose(zip(guards, held, strict=True))
+    first, *others = states
+    cells = dict(first.cells)
+    differing: set[Cell] = set()
+    for state in others:
+        differing.update(cell for cell, value in state.cells.items() if cells.get(cell, state) is not value)
+        differing.update(cells.keys() - state.cells.keys())
+    for cell in differing:
+        cells[cell] = choose((formula, state.read(cell)) for formula, state in zip(guards, states, strict=True))
     return cells
 
 

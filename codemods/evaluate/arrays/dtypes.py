@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from codemods.values import DType, External, Value
 
@@ -68,12 +69,14 @@ def default_int(library: str) -> DType | None:
     return DType(DEFAULT_INT[library]) if library in DEFAULT_INT else None
 
 
+@lru_cache(maxsize=256)
 def kind(dtype: DType | None) -> str | None:
     """Return `bool`, `int`, `float` or `complex`; None for an unknown dtype and for that of a random key."""
     found = re.match(r"(?:u|b(?=float))?(bool|int|float|complex)", dtype.name) if dtype else None
     return found[1] if found else None
 
 
+@lru_cache(maxsize=256)
 def bits(dtype: DType) -> int:
     """Return the width of a number, e.g. 16 for `bfloat16`."""
     found = re.search(r"\d+", dtype.name)
