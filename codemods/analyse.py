@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.callers import Callers, find
+from codemods.callers import find
 from codemods.evaluate.entries import Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
@@ -62,9 +62,8 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     Returns:
         The call sites, and a finding for each rule at each of them that is violated or unproven.
     """
-    callers = find(sources, root)
-    program = Program([*sources, *callers.sources], root)
-    sites = _sites(program, sources, callers)
+    program = Program(sources, root)
+    sites = _sites(program, sources, root)
     judges = {id(site): list(_judges(site, chips)) for site in sites}
     uses = _uses(judge for group in judges.values() for judge in group)
     call_sites: list[CallSite] = []
@@ -82,21 +81,29 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     return call_sites, findings
 
 
-def _sites(program: Program, sources: Sequence[Source], callers: Callers) -> list[Site]:
-    """Execute the files and their callers, and return the call sites of the files that an execution reaches."""
+def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site]:
+    """Execute the files, then those that may call a function with a call site; return the call sites that are reached."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
     unfinished: set[int] = set()
-    for source in (*sources, *callers.sources):
-        execution = Execution(program, source, callers.names)
-        execution.run()
-        for each in execution.arrived:
-            path, node = each.source
-            held = program.source(path)
-            if path in wanted and held is not None:
-                key = (id(node), each.callee.contract.name)
-                sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
-        unfinished |= {id(part) for node in execution.unfinished for part in ast.walk(node)}
+
+    def execute(files: Iterable[Source], names: Iterable[str]) -> None:
+        for source in files:
+            execution = Execution(program, source, names)
+            execution.run()
+            for each in execution.arrived:
+                path, node = each.source
+                held = program.source(path)
+                if path in wanted and held is not None:
+                    key = (id(node), each.callee.contract.name)
+                    sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
+            unfinished.update(id(part) for node in execution.unfinished for part in ast.walk(node))
+
+    execute(sources, ())
+    holders = {site.source.path: site.source for site in sites.values()}
+    callers = find(list(holders.values()), root, beside=sources)
+    program.scan(callers.sources)
+    execute(callers.sources, callers.names)
     for site in sites.values():
         site.unfinished = id(site.node) in unfinished
     return list(sites.values())

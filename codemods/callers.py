@@ -15,7 +15,7 @@ from codemods.files import discover
 from codemods.source import Source, SourceError
 from codemods.words import Words
 
-MAX_CALLERS = 200  # files; a name that more of them mention is too common to tell anything
+MAX_CALLERS = 40  # files; a name that more of them mention is too common to tell anything
 
 
 class Callers(NamedTuple):
@@ -25,17 +25,18 @@ class Callers(NamedTuple):
     names: frozenset[str]
 
 
-def find(sources: Sequence[Source], root: Path) -> Callers:
+def find(sources: Sequence[Source], root: Path, beside: Sequence[Source] = ()) -> Callers:
     """Return the other files below `root` that may import a function of `sources` that reaches a kernel.
 
-    Such a file has both the name of the function and that of its module in it, as whole words.
+    Such a file has both the name of the function and that of its module in it, as whole words. Those that are known already
+    are `beside`.
     """
     exported = {source.path: _exported(source.tree) for source in sources}
     names = frozenset[str]().union(*exported.values())
     wanted = [(Words([_module(path)]), Words(map(str.encode, each))) for path, each in exported.items() if each]
     if not names:
         return Callers([], names)
-    known = {os.path.realpath(source.path) for source in sources}
+    known = {os.path.realpath(source.path) for source in (*sources, *beside)}
     callers: list[Source] = []
     for candidate in discover([str(root)], Configuration(), Words(name.encode() for name in names)).candidates:
         fits = any(all(words.occur_in(candidate.data) for words in pair) for pair in wanted)

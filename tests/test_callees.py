@@ -197,7 +197,7 @@ class TestMultiQueries:
             ("", {"num_kv_pages_per_compute_block": "4"}, ["SC134"]),
             ("", {"num_kv_pages_per_compute_block": "48"}, ["SC102"]),
             ("", {"num_kv_pages_per_compute_block": "0"}, ["SC110"]),
-            ("e = jnp.zeros((3,), jnp.int32)", {}, ["SC132"]),
+            ("e = jnp.zeros((3,), jnp.int32)", {}, ["SC105"]),
             ("e = jnp.zeros((2, 1), jnp.int32)", {}, ["SC109"]),
             ("n = jnp.zeros((2,), jnp.int16)", {}, ["SC107"]),
             ("", {"q": "q"}, ["SC109"]),

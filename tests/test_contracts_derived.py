@@ -122,7 +122,7 @@ MULTI_QUERIES = [
     ({"page_indices_dtype": "int16"}, "VerificationError", ["SC108"]),
     ({"page_indices_dtype": "float32"}, "VerificationError", ["SC108"]),
     ({"effective_q_lens_dtype": "uint8"}, "ok", []),
-    ({"effective_q_lens_batch_size": 3}, "ValueError: `lengths` and `effective_q_lens` ...", ["SC132"]),
+    ({"effective_q_lens_batch_size": 3}, "ValueError: `lengths` and `effective_q_lens` ...", ["SC105"]),
     ({"effective_q_lens_rank": 2}, "ValueError: `lengths` and `effective_q_lens` ...", ["SC109"]),
     ({"lengths_batch_size": 3}, "ValueError: `lengths` and `q` ...", ["SC105"]),
 ]
@@ -149,7 +149,7 @@ def test_the_upstream_default_of_the_query_block_is_the_contracts() -> None:
         ("SC131", {"num_queries_per_compute_block": 48}, "legal query blocks: 8, 16, 32"),
         ("SC131", {"query_len": 30, "num_queries_per_compute_block": 48}, "legal query blocks: 30"),
         ("SC134", {"pages_per_compute_block": 4}, "legal blocks: 8, 16"),
-        ("SC132", {"effective_q_lens_batch_size": 3}, "effective_q_lens of shape (2,)"),
+        ("SC105", {"effective_q_lens_batch_size": 3}, "lengths and effective_q_lens of shape (2,)"),
     ],
 )
 def test_the_advice_is_legal(code: str, changes: dict[str, object], advice: str) -> None:
@@ -160,6 +160,6 @@ def test_the_advice_is_legal(code: str, changes: dict[str, object], advice: str)
 
 def test_nothing_is_said_of_queries_whose_number_is_not_known() -> None:
     contract = CONTRACTS["multi_queries_paged_attention"]
-    for code in ("SC131", "SC132", "SC307"):
+    for code in ("SC131", "SC105", "SC307"):
         (rule,) = [rule for rule in contract.rules if rule.code == code]
         assert contract.advice(rule, contract.geometry(num_queries_per_compute_block=4)) == ""

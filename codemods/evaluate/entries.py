@@ -20,7 +20,7 @@ from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
 
-FILE_STEPS = 400_000  # of all executions of one file
+FILE_STEPS = 100_000  # of all executions of one file
 
 
 @dataclass(frozen=True)

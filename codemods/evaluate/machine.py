@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from codemods.callees import Callee
     from codemods.evaluate.program import Program, Scope
 
-MAX_STEPS = 60_000  # of one run: an entry function with all it calls
+MAX_STEPS = 30_000  # of one run: an entry function with all it calls
 MAX_DEPTH = 24  # of calls into the scanned tree
 MAX_RECURSION = 10  # of calls of one function inside itself
 MAX_COMBINATIONS = 256  # of alternatives of the operands of one operation

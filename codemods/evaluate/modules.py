@@ -15,7 +15,7 @@ from codemods.values import External, ListRef, Module, Value
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
 
-MAX_IMPORT_STEPS = 20_000
+MAX_IMPORT_STEPS = 6_000
 
 
 def statement(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
@@ -63,8 +63,15 @@ def _in_tree(machine: Machine, module: str) -> str | None:
     return path
 
 
+def _is_callee(machine: Machine, module: str, name: str) -> bool:
+    """Say whether a module's function is a known kernel: also in a checkout of the project that defines it."""
+    if f"{module}.{name}" not in CALLEES:
+        return False
+    return module.partition(".")[0] not in PACKAGES or _in_tree(machine, module) is None
+
+
 def _from(machine: Machine, module: str, name: str, node: ast.ImportFrom) -> Value:
-    if f"{module}.{name}" in CALLEES and _in_tree(machine, module) is None:
+    if _is_callee(machine, module, name):
         return External(f"{module}.{name}")
     parent = resolve(machine, module)
     if isinstance(parent, External):
@@ -74,6 +81,9 @@ def _from(machine: Machine, module: str, name: str, node: ast.ImportFrom) -> Val
 
 def member(machine: Machine, module: Module, name: str, node: ast.AST) -> Value:
     """Return an attribute of a module of the tree, which may be a submodule."""
+    dotted = machine.program.dotted(module.name)
+    if _is_callee(machine, dotted, name):
+        return External(f"{dotted}.{name}")
     scope = machine.program.module_scopes.get(module.name)
     if scope is not None:
         cell = (scope, name)

@@ -17,7 +17,7 @@ from codemods.values import Array, Choice, Value
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
-IMPORT_STEPS = 200_000  # of all modules together that are only imported
+IMPORT_STEPS = 60_000  # of all modules together that are only imported
 MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
 
 
@@ -55,7 +55,7 @@ class Program:
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self._sources = {source.path: source for source in sources}
-        self.scanned = frozenset(self._sources)
+        self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.allowance = IMPORT_STEPS
         self._root = root
@@ -68,6 +68,13 @@ class Program:
         self.cells: dict[tuple[int, str], Value] = {}  # what executed modules hold
         self.names: dict[int, set[str]] = {}  # by scope or object: its names among them
         self.arrays: dict[tuple[int, str], Value] = {}  # those among them that hold arrays
+
+    def scan(self, sources: Iterable[Source]) -> None:
+        """Take files among those that are scanned; one that was only imported so far is to be executed anew."""
+        for source in sources:
+            self._sources[source.path] = source
+            self.scanned.add(source.path)
+            self.executed.pop(source.path, None)
 
     def keep(self, cells: Mapping[tuple[int, str], Value]) -> None:
         """Keep what the top level of a module left behind."""
@@ -122,6 +129,11 @@ class Program:
                 if not file.samefile(beside) and _has_all(file.read_bytes(), words):
                     return True
         return False
+
+    def dotted(self, path: str) -> str:
+        """Return the dotted name of a module by its file."""
+        package, stem = self.package_of(path), Path(path).stem
+        return package if stem == "__init__" else f"{package}.{stem}" if package else stem
 
     def package_of(self, path: str) -> str:
         """Return the dotted name of the package that a file belongs to; empty for a script."""

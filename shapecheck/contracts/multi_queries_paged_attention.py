@@ -31,9 +31,9 @@ def _query_blocks(values: Values) -> Iterator[int]:
         yield from (divisor for divisor in legal if divisor > at_most)
 
 
-def _effective_q_lens(values: Values) -> str | None:
+def _one_for_each_row(values: Values) -> str | None:
     size: Any = values.get("batch_size")
-    return f"effective_q_lens of shape ({size},)" if isinstance(size, int) else None
+    return f"lengths and effective_q_lens of shape ({size},)" if isinstance(size, int) else None
 
 
 _FIX = {rule.code: rule.fix for rule in PAGED_ATTENTION.rules}
@@ -64,18 +64,6 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
-    ),
-    Rule(
-        "SC132",
-        "effective-q-lens-shape",
-        Relation("effective_q_lens_batch_size == batch_size"),
-        message="effective_q_lens must have one entry for each row of q",
-        explanation=(
-            "Upstream raises a ValueError, '`lengths` and `effective_q_lens` must have the same size: batch_size'. Their dtype "
-            "is documented as int32; others compile."
-        ),
-        argument="effective_q_lens",
-        advice=_effective_q_lens,
     ),
     PLAIN_PAGES,
     Rule(
@@ -137,6 +125,16 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "divisible by pages per sequence'; for a block that is larger, 'should be smaller or equal to "
                     "pages_per_sequence=...'."
                 )
+            },
+            "SC105": {
+                "relation": Relation("lengths_batch_size == batch_size and effective_q_lens_batch_size == batch_size"),
+                "message": "lengths and effective_q_lens must have one entry for each row of q",
+                "explanation": (
+                    "Upstream raises a ValueError without the numbers: '`lengths` and `q` must have the same batch size', or "
+                    "'`lengths` and `effective_q_lens` must have the same size: batch_size'. The dtype of effective_q_lens is "
+                    "documented as int32; others compile."
+                ),
+                "advice": _one_for_each_row,
             },
             "SC109": {
                 "relation": Relation(
