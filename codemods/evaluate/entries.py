@@ -15,7 +15,7 @@ from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Program, Scope
-from codemods.evaluate.relevance import assigned_attributes, escapes, mentions, reaching, rebound
+from codemods.evaluate.relevance import assigned_attributes, changed_in_functions, escapes, mentions, reaching, rebound
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
@@ -70,11 +70,28 @@ class Execution:
         scope_id = self.program.module_scopes[self.source.path]
         module = self._machine(State({}, self.program.cells), scope_id)
         with module.entered(Frame(self.program.scopes[scope_id])):
-            for name in rebound(self.source.tree):
-                names.forget(module, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
+            self._forget_changeable(module, scope_id)
         self._main(module.state, scope_id)
         for entry in self._functions(self.source.tree.body, scope_id, module.state):
             self._enter(entry, module.state, scope_id)
+
+    def _forget_changeable(self, machine: Machine, scope_id: int) -> None:
+        """Forget of the module's objects what a function may have changed before another one runs."""
+        for name in rebound(self.source.tree):
+            names.forget(machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
+        changed = changed_in_functions(self.source.tree)
+        for name, value in machine.members(scope_id).items():
+            attributes: Iterable[str] = ()
+            if isinstance(value, Class) and name in changed:
+                attributes = [each for each, held in machine.members(value.scope).items() if not isinstance(held, Function)]
+            elif isinstance(value, Instance):
+                attributes = assigned_attributes(value.cls, machine)
+            for attribute in attributes:
+                owner = value.scope if isinstance(value, Class) else value.id
+                why = f"a function may change `{name}.{attribute}`"
+                machine.state.cells[(owner, attribute)] = machine.unknown(f"{name}.{attribute}", why)
+            if name in changed:
+                objects.forget(machine, value)
 
     def _machine(self, module: State, scope_id: int) -> Machine:
         machine = Machine(self.program, limit=min(MAX_STEPS, self._allowance))

@@ -80,6 +80,49 @@ def rebound(tree: ast.Module) -> set[str]:
     return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
 
+_MUTATORS = frozenset(
+    (
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "setdefault",
+        "popitem",
+        "add",
+        "discard",
+    )
+)
+
+
+def changed_in_functions(tree: ast.Module) -> set[str]:
+    """Return the names of objects that some function changes in place.
+
+    When another function runs, nobody knows whether and how often the first has run before.
+    """
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+    return {name for function in functions for part in ast.walk(function) if (name := _changed(part)) not in (None, "self")}
+
+
+def _changed(node: ast.AST) -> str | None:
+    match node:
+        case ast.Attribute(value=target, ctx=ast.Store() | ast.Del()) | ast.Subscript(value=target, ctx=ast.Store() | ast.Del()):
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Name(name), attr=method)):
+            return name if method in _MUTATORS else None
+        case ast.Call(func=ast.Name("setattr" | "delattr"), args=[target, *_]):
+            pass
+        case _:
+            return None
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
 def escapes(outer: ast.AST, inner: Any) -> bool:
     """Say whether a function is used in another way than being called by its name, in the function that defines it."""
     name = getattr(inner, "name", None)
