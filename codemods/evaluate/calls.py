@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, mutation, objects
 from codemods.evaluate.library import MODELS, Call, Unmodelled
-from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Frame
+from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
@@ -252,7 +252,7 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     machine.called.add(id(node))
     inside = sum(frame.function is node for frame in machine.frames)
     if len(machine.frames) > MAX_DEPTH or inside > MAX_RECURSION:
-        return machine.unknown(_text(arguments), "calls are nested too deeply to follow", arguments.node)
+        raise Exhausted  # an unknown result would leave out what the call does besides
     if isinstance(node, ast.AsyncFunctionDef) or machine.program.bindings(node).yields:
         return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
     values = bind(machine, function, arguments)

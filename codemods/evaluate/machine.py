@@ -24,8 +24,10 @@ from codemods.terms import Term, TermError
 from codemods.values import (
     Array,
     Choice,
+    Class,
     DictRef,
     Filtered,
+    Instance,
     ListRef,
     Opaque,
     Reason,
@@ -205,8 +207,15 @@ class Machine:
                 return either(*(both(formula, self.truth(each)) for formula, each in alternatives))
             case Array() | Filtered():
                 return self.coin("the truth of an array")
+            case Instance(cls=cls) if self._decides_its_truth(cls):
+                return self.coin("the truth of an object")
             case _:
                 return True  # a function, a class, a module; an object of ours, unless it defines __bool__ or __len__
+
+    def _decides_its_truth(self, cls: Class) -> bool:
+        from codemods.evaluate.objects import class_member
+
+        return cls.kind == "open" or any(class_member(self, cls, name) is not UNBOUND for name in ("__bool__", "__len__"))
 
     def coin(self, text: str) -> Formula:
         return formulas.Truthy((self.new_id(),), text)

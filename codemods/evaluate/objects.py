@@ -11,7 +11,7 @@ from codemods.evaluate import arrays, containers, modules, mutation
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.program import Scope
-from codemods.evaluate.state import UNBOUND
+from codemods.evaluate.state import UNBOUND, choose
 from codemods.values import (
     Array,
     Bound,
@@ -77,10 +77,13 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
 
 
 def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value:
+    found = class_member(machine, value.cls, name)
+    held = machine.state.read((value.id, name))
+    if isinstance(held, Choice) and found is not UNBOUND:  # where it is not set, the class's attribute counts
+        return choose((formula, found if each is UNBOUND else each) for formula, each in held.alternatives)
     held = machine.read((value.id, name))
     if held is not UNBOUND:
         return held
-    found = class_member(machine, value.cls, name)
     if isinstance(found, Function):
         match found.kind:
             case "staticmethod":

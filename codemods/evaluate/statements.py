@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
@@ -111,11 +112,13 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> None:
     machine.expected += 1
     base = machine.state.fork()
     try:
-        machine.execute(node.body)
-    except Dies:
-        machine.state = base
+        with suppress(Dies):
+            machine.execute(node.body)
     finally:
         machine.expected -= 1
+    changed = loops.assigned(machine, base, node.body)
+    machine.state = base
+    loops.forget(machine, changed, "an exception may come before it is set", node)
 
 
 def _entered(machine: Machine, value: Value, node: ast.expr) -> Value:
@@ -212,6 +215,8 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
             names.bind(machine, target.id, UNBOUND)
+        elif isinstance(target, ast.Attribute):
+            objects.set_attribute(machine, machine.evaluate(target.value), target.attr, UNBOUND)
         elif isinstance(target, ast.Subscript):
             objects.forget(machine, machine.evaluate(target.value), node)
 

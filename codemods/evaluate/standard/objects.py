@@ -27,6 +27,15 @@ def _getattr(machine: Machine, arguments: Arguments) -> Value:
     return value
 
 
+@interprets("builtins.setattr")
+def _setattr(machine: Machine, arguments: Arguments) -> Value:
+    receiver, name, value = arguments.positional
+    if isinstance(name, str):
+        objects.set_attribute(machine, receiver, name, value)
+    else:
+        objects.forget(machine, receiver, arguments.node)
+
+
 @interprets("builtins.isinstance")
 def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     value, kinds = arguments.positional
