@@ -18,22 +18,26 @@ from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
 from codemods.propose import Known, Repairs
 from codemods.source import Source
+from codemods.unreached import calls
 from codemods.values import Reason
 from codemods.values import Value as AbstractValue
 from codemods.verdicts import Judge, Outcome, plain, shown
 from shapecheck.chip import Chip
 from shapecheck.rule import Rule, Verdict
 
+BUDGET = Reason("budget: it takes too many steps to follow")
+
 
 @dataclass
 class Site:
-    """A call expression and the executions that reach it."""
+    """A call expression and the executions that reach it; `unreached` says why none does."""
 
     source: Source
     node: ast.Call
     callee: Callee
     arrived: list[Arrival] = field(default_factory=list[Arrival])
     unfinished: bool = False
+    unreached: Reason | None = None
 
     @property
     def expected(self) -> bool:
@@ -106,7 +110,16 @@ def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site
     execute(callers.sources, callers.names)
     for site in sites.values():
         site.unfinished = id(site.node) in unfinished
-    return list(sites.values())
+    seen = {id(site.node) for site in sites.values()}
+    unreached = ((source, node, callee) for source in sources for node, callee in calls(source.tree) if id(node) not in seen)
+    return [*sites.values(), *(_unreached(*each, unfinished=id(each[1]) in unfinished) for each in unreached)]
+
+
+def _unreached(source: Source, node: ast.Call, callee: Callee, *, unfinished: bool) -> Site:
+    """Return a site of which nothing is known but its place."""
+    nothing = Arrival((source.path, node), callee, (), {}, {}, (), expected=False, spread=True, cells={})
+    why = BUDGET if unfinished else Reason("no execution that the source shows reaches it")
+    return Site(source, node, callee, [nothing], unfinished, why)
 
 
 def _judges(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
@@ -145,10 +158,12 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.VIOLATED, outcomes, of[Verdict.VIOLATED][0])
         elif len(outcomes) < len(judges):
             continue  # a rule about what is not known of every execution has nothing to say unless it fails
+        elif site.unreached is not None:
+            yield Judged(rule, Verdict.UNPROVEN, outcomes, replace(outcomes[0][1], reason=site.unreached))
         elif open_ := of[Verdict.UNPROVEN] or of[Verdict.VIOLATED]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, open_[0])
         elif site.unfinished:
-            budget = replace(outcomes[0][1], reason=Reason("budget: it takes too many steps to follow"))
+            budget = replace(outcomes[0][1], reason=BUDGET)
             yield Judged(rule, Verdict.UNPROVEN, outcomes, budget)
         else:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])

@@ -38,10 +38,11 @@ def _is_rebound(tree: ast.Module, name: str) -> bool:
     """Say whether a name is bound by anything but plain assignments: a parameter, a loop, an import, `global`, `del`, ..."""
     plain = {id(target) for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets}
     plain |= {id(node.target) for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)}
-    return any(name == other for node in ast.walk(tree) if id(node) not in plain for other in _other_bindings(node))
+    return any(name == other for node in ast.walk(tree) if id(node) not in plain for other in other_bindings(node))
 
 
-def _other_bindings(node: Any) -> Iterator[str]:
+def other_bindings(node: Any) -> Iterator[str]:
+    """Yield the names that a node binds by itself."""
     match node:
         case ast.Name(id, ctx) if not isinstance(ctx, ast.Load):
             yield id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codemods import formulas
@@ -19,30 +19,38 @@ def counterexample(formula: Formula, known: Sequence[Formula]) -> dict[str, Any]
 
     Sizes are tried from 1 up. None where the search finds nothing, which proves nothing.
     """
-    relevant = [fact for fact in known if formulas.integers(fact) & formulas.integers(formula)]
+    relevant = [fact for fact in known if _subjects(fact) & _subjects(formula)]
     symbols = sorted(set().union(formulas.integers(formula), *map(formulas.integers, relevant)), key=lambda each: each.text)
-    if len(symbols) > _MAX_SYMBOLS or any(symbol.text == "quotient" for symbol in symbols):
-        return None
-    coins = [leaf for leaf in dict.fromkeys(formulas.leaves(formula)) if isinstance(leaf, Equals | Truthy)]
-    if len(coins) > _MAX_SYMBOLS:
+    coins = [
+        leaf
+        for leaf in dict.fromkeys(leaf for each in (formula, *relevant) for leaf in formulas.leaves(each))
+        if isinstance(leaf, Equals | Truthy)
+    ]
+    if max(len(symbols), len(coins)) > _MAX_SYMBOLS or any(symbol.text == "quotient" for symbol in symbols):
         return None
     for numbers in _assignments(symbols):
-        if any(formulas.evaluate(fact, numbers) is False for fact in relevant):
-            continue
         for outcomes in itertools.product((True, False), repeat=len(coins)):
-            decided = _decided(formula, dict(zip(coins, outcomes, strict=True)))
-            if decided is not None and formulas.evaluate(decided, numbers) is False:
+            held = dict(zip(coins, outcomes, strict=True))
+            asked, *facts = (_decided(each, held) for each in (formula, *relevant))
+            if asked is None or formulas.evaluate(asked, numbers) is not False:
+                continue
+            if all(fact is not None and formulas.evaluate(fact, numbers) is not False for fact in facts):
                 shown: dict[str, Any] = {symbol.text: number for symbol, number in numbers.items()}
-                shown |= {coin.text: _shown(coin) for coin, outcome in zip(coins, outcomes, strict=True) if outcome}
-                return shown or None
+                return (shown | {coin.text: _shown(coin) for coin, outcome in held.items() if outcome}) or None
     return None
+
+
+def _subjects(formula: Formula) -> set[Any]:
+    """Return the unknowns that a formula speaks of."""
+    keys = {leaf.key for leaf in formulas.leaves(formula) if isinstance(leaf, Equals | Truthy)}
+    return keys | formulas.integers(formula)
 
 
 def _shown(coin: Equals | Truthy) -> Any:
     return coin.constant if isinstance(coin, Equals) else True
 
 
-def _decided(formula: Formula, coins: dict[Formula, bool]) -> Formula | None:
+def _decided(formula: Formula, coins: Mapping[Any, bool]) -> Formula | None:
     """Put outcomes in the place of what is no integer; None where they contradict each other."""
     held: dict[Any, Any] = {}
     for coin, outcome in coins.items():

@@ -54,3 +54,17 @@ def test_what_takes_too_long_is_not_proven() -> None:
     sites, findings = analyse([Source("bomb.py", (PROLOGUE + loops + call).encode())], root=Path("does-not-exist"))
     assert {str(site.verdicts["SC102"]) for site in sites} == {"unproven"}
     assert all(finding.reason.startswith("budget") for finding in findings if finding.call.line > 8)
+
+
+def test_calls_behind_the_budget_are_listed() -> None:
+    loops = "def test():\n    for i in range(1000):\n        for j in range(1000):\n            pass\n"
+    late = "    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=4)\n"
+    sites, findings = analyse([Source("bomb.py", (PROLOGUE + loops + late).encode())], root=Path("does-not-exist"))
+    assert [site.span.line for site in sites] == [7, 12]
+    assert {finding.reason for finding in findings if finding.call.line == 12} == {"budget: it takes too many steps to follow"}
+
+
+def test_a_call_that_is_never_reached_is_listed_and_not_judged() -> None:
+    text = PROLOGUE + "if False:\n    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=4)\n"
+    sites, _ = analyse([Source("dead.py", text.encode())], root=Path("does-not-exist"))
+    assert {str(verdict) for site in sites if site.span.line == 9 for verdict in site.verdicts.values()} == {"unproven"}

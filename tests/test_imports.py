@@ -79,3 +79,15 @@ def test_the_error_is_public_though_it_is_imported_late() -> None:
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'shapecheck' has no attribute 'Contrct'"):
         _ = shapecheck.Contrct
+
+
+def test_modules_of_the_scanned_folder_are_not_imported(tmp_path: Path) -> None:
+    for name in ("copy", "libcst", "json", "difflib"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')")
+    source = "from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention\npaged_attention(1)\n"
+    (tmp_path / "a.py").write_text(source)
+    for options in (["check", "--output-format", "json"], ["fix", "--diff"]):
+        command = [sys.executable, "-m", "codemods", *options, "."]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode in (0, 1), done.stderr
+        assert "executed" not in done.stderr + done.stdout

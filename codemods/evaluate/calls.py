@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, mutation, objects
 from codemods.evaluate.library import MODELS, Call, Unmodelled
-from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame
+from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame, Leaves
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
@@ -287,6 +287,8 @@ def execute(machine: Machine, scope: Scope, node: Any) -> Value:
             frame.returns.append((machine.state, None))
         except Dies:
             machine.lose(base)
+        except Leaves:
+            frame.skipped += 1
         return machine.meet(base, frame.returns, elsewhere=frame.skipped > 0)
 
 
@@ -370,7 +372,7 @@ def call_unseen(machine: Machine, value: Value, node: ast.expr | None) -> None:
     machine.state = maybe
     try:
         call(machine, value, Arguments(spread=True, node=node))
-    except Dies:
+    except (Dies, Leaves):
         pass
     finally:
         machine.state = base

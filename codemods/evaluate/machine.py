@@ -278,7 +278,7 @@ class Machine:
         merged = merge(base, [state for state, _ in arrived], elsewhere=elsewhere)
         if merged is None:
             self.state = base
-            raise Leaves if elsewhere else Dies
+            raise Leaves if elsewhere and self.frame.skipped else Dies  # those that returned are in the frame
         self.state = merged
         if len(arrived) == 1:
             return arrived[0][1]

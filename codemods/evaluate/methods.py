@@ -10,7 +10,7 @@ from codemods.evaluate import containers, objects
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import DictRef, Function, Instance, ListRef, Partial, Transformed, Value, is_constant
+from codemods.values import DictRef, External, Function, Instance, ListRef, Partial, Transformed, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -212,5 +212,5 @@ METHODS: Mapping[tuple[type, str], Method] = {
     **{(str, name): _string(name) for name in _SAFE_STRING},
     (int, "bit_length"): _bit_length,
     (Instance, "_replace"): _replace,
-    **{(kind, name): _same_call for kind in (Function, Partial, Transformed) for name in ("lower", "trace", "eval_shape")},
+    **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
 }

@@ -117,6 +117,16 @@ def _star(machine: Machine, module: str) -> None:
             names.bind(machine, name, held[name])
 
 
+def _top_level(machine: Machine, node: ast.stmt) -> None:
+    """Execute a statement of a module. Behind one that ends the program there is code that may run after all: for a tool to be
+    of use there, it is executed, but as a branch.
+    """
+    try:
+        machine.execute([node])
+    except (Dies, Leaves):
+        machine.state = machine.state.assume(machine.coin("the module is executed to its end"), branch=True) or machine.state
+
+
 def run(program: Program, path: str) -> None:
     """Execute a module of the tree once; its cells are in `program.cells` from then on.
 
@@ -139,8 +149,9 @@ def run(program: Program, path: str) -> None:
         return
     machine.state.cells[(scope_id, "__name__")] = "__imported__"
     machine.state.cells[(scope_id, "__file__")] = path
-    with machine.entered(Frame(scope)), suppress(Dies, Leaves, Exhausted, RecursionError):
-        machine.execute(source.tree.body)  # if it ends early, what was bound so far is bound
+    with machine.entered(Frame(scope)), suppress(Exhausted, RecursionError):  # what was bound so far is bound
+        for node in source.tree.body:
+            _top_level(machine, node)
     program.keep(machine.state.cells)
     if path not in program.scanned:
         program.allowance -= machine.steps

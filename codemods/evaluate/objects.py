@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from codemods.callees import CALLEES
 from codemods.evaluate import arrays, containers, modules, mutation
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 """Attributes of an unknown object that stay as they are: arrays do not change their shape."""
 
+_OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
+"""Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
+
+LOOKING = ("lower", "trace", "eval_shape")
+"""Methods of a jitted function that look at their arguments as a call does."""
+
 _DATACLASS = frozenset(
     {
         "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
@@ -51,13 +58,15 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     """Return `value.name`."""
     match value:
         case External(path):
-            return External(f"{path}.{name}")
+            return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
         case Module():
             return modules.member(machine, value, name, node)
         case Instance():
             return _instance_attribute(machine, value, name, node)
         case Class():
             found = class_member(machine, value, name)
+            if isinstance(found, Function) and found.kind == "classmethod":
+                return Bound(value, found)
             return machine.unknown(f"{value.name}.{name}", "the class does not define it", node) if found is UNBOUND else found
         case Array() | Quantized():
             found = arrays.attribute(value, name)
@@ -98,6 +107,8 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
         return found
     if name == "_replace" and value.cls.kind == "namedtuple":
         return Bound(value, name)
+    if name in _OF_TESTS and value.cls.kind == "open":
+        return External(_OF_TESTS[name])
     key = (("instance", value.id), ".", name, machine.state.epoch)
     return Opaque(
         key, f"{value.cls.name}().{name}", machine.reason(f"`{name}` is not set where the scanned source shows it", node)

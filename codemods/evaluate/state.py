@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from codemods.facts import Facts
-from codemods.formulas import Formula, both, either, size
+from codemods.formulas import Formula, Truthy, both, either, size
 from codemods.values import Choice, Opaque, Reason, Value, same
 
 Cell: TypeAlias = tuple[int, str]
@@ -141,10 +141,16 @@ def choose(alternatives: Iterable[tuple[Formula, Value]]) -> Value:
             distinct.append((formula, value))
     if len(distinct) == 1:
         return distinct[0][1]
-    if len(distinct) > MAX_ALTERNATIVES or any(size(formula) > MAX_CONDITION for formula, _ in distinct):
-        reason = Reason("it depends on too many conditions")
+    distinct = [(_shortened(formula), value) for formula, value in distinct]
+    if len(distinct) > MAX_ALTERNATIVES:
+        reason = Reason("it is one of too many values")
         return Opaque(("many", object()), "one of many values", reason)
     return Choice(tuple(distinct))
+
+
+def _shortened(formula: Formula) -> Formula:
+    """Return a condition of workable length: of one that is too long, all that is kept is that it may hold or not."""
+    return formula if size(formula) <= MAX_CONDITION else Truthy((object(),), "a long condition")
 
 
 def _flatten(alternatives: Iterable[tuple[Formula, Value]]) -> Iterable[tuple[Formula, Value]]:
