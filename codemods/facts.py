@@ -19,6 +19,10 @@ class Facts:
         self.known = tuple(dict.fromkeys(part for formula in known for part in conjuncts(formula)))
         self._index = frozenset(self.known)
 
+    def given(self, formula: Formula) -> Facts:
+        """Return the facts together with one more."""
+        return self if formula in self._index else Facts((*self.known, formula))
+
     def decide(self, formula: Formula) -> bool | None:
         """Return True if the formula follows, False if its opposite does, else None."""
         if isinstance(formula, bool):

@@ -11,19 +11,38 @@ from codemods import terms
 from codemods.terms import Int, Symbol, Term
 
 
+class _Formula:
+    """What the kinds of formulas share. They are looked up and inverted over and over: each computes that once."""
+
+    @cached_property
+    def inverse(self) -> Formula:
+        return Not(self)  # type: ignore[arg-type]  # a subclass
+
+
 @dataclass(frozen=True)
-class Compare:
+class Compare(_Formula):
     """`term == 0` or `term <= 0`."""
 
     op: str
     term: Term
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.op, self.term))
+
+    @cached_property
+    def inverse(self) -> Formula:
+        return at_most(1, self.term) if self.op == "<=" else Not(self)
 
     def __str__(self) -> str:
         return f"{self.term} {self.op} 0"
 
 
 @dataclass(frozen=True)
-class Equals:
+class Equals(_Formula):
     """An unknown value is this constant (a str, None, ...), as Python's `==` says."""
 
     key: Hashable
@@ -35,7 +54,7 @@ class Equals:
 
 
 @dataclass(frozen=True)
-class Truthy:
+class Truthy(_Formula):
     """An unknown value counts as true."""
 
     key: Hashable
@@ -46,7 +65,7 @@ class Truthy:
 
 
 @dataclass(frozen=True)
-class Not:
+class Not(_Formula):
     operand: Formula
 
     def __hash__(self) -> int:
@@ -56,15 +75,19 @@ class Not:
     def _hash(self) -> int:
         return hash(("not", self.operand))
 
+    @property
+    def inverse(self) -> Formula:
+        return self.operand
+
     def __str__(self) -> str:
         return f"not ({self.operand})"
 
 
 @dataclass(frozen=True)
-class And:
+class And(_Formula):
     operands: tuple[Formula, ...]
 
-    def __hash__(self) -> int:  # formulas nest, and are looked up at every level: hash each once
+    def __hash__(self) -> int:
         return self._hash
 
     @cached_property
@@ -101,15 +124,7 @@ def less(left: Int, right: Int) -> Formula:
 
 
 def invert(formula: Formula) -> Formula:
-    match formula:
-        case bool():
-            return not formula
-        case Not(operand):
-            return operand
-        case Compare("<=", term):
-            return at_most(1, term)
-        case _:
-            return Not(formula)
+    return not formula if isinstance(formula, bool) else formula.inverse
 
 
 def both(*formulas: Formula) -> Formula:

@@ -50,7 +50,18 @@ class Operation:
     name: str
     operands: tuple[Int, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.operands))
+
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         shown = [str(operand) for operand in self.operands]
         if self.name in _INFIX:
             return f" {_INFIX[self.name]} ".join(f"({each})" if " " in each else each for each in shown)
@@ -100,10 +111,6 @@ def _factor(atom: Atom) -> str:
     return f"({atom})" if isinstance(atom, Operation) and atom.name in _INFIX else str(atom)
 
 
-def _order(atom: Atom) -> str:
-    return str(atom)
-
-
 def _polynomial(coefficients: Mapping[Monomial, int]) -> Int:
     kept = {factors: coefficient for factors, coefficient in coefficients.items() if coefficient}
     if not kept:
@@ -112,7 +119,9 @@ def _polynomial(coefficients: Mapping[Monomial, int]) -> Int:
         return _bounded(kept[()])
     if len(kept) > 32 or max(map(len, kept)) > 8:
         raise TermError("an expression too long to reason about")
-    return Term(tuple(sorted(kept.items(), key=lambda pair: tuple(map(_order, pair[0])))))
+    if len(kept) == 1:
+        return Term(tuple(kept.items()))
+    return Term(tuple(sorted(kept.items(), key=lambda pair: tuple(map(str, pair[0])))))
 
 
 def _bounded(value: int) -> int:
@@ -169,7 +178,7 @@ def multiply(left: Int, right: Int) -> Int:
     total: dict[Monomial, int] = {}
     for a, m in coefficients(left).items():
         for b, n in coefficients(right).items():
-            factors = tuple(sorted((*a, *b), key=_order))
+            factors = tuple(sorted((*a, *b), key=str)) if a and b else a or b
             total[factors] = total.get(factors, 0) + m * n
     return _polynomial(total)
 

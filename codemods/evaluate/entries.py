@@ -14,7 +14,7 @@ from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
-from codemods.evaluate.program import Program, Scope
+from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
 from codemods.evaluate.relevance import assigned_attributes, changed_in_functions, escapes, mentions, reaching, rebound
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
@@ -62,6 +62,7 @@ class Execution:
 
     def run(self) -> None:
         """Execute the top level, then each function that may reach a kernel."""
+        self.program.allowance = IMPORT_STEPS
         modules.run(self.program, self.source.path)
         machine = self.program.executed[self.source.path]
         if machine.steps > machine.limit:

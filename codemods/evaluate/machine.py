@@ -18,7 +18,6 @@ from codemods import formulas
 from codemods.evaluate import operators
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND, Cell, Condition, State, choose, guard, merge
-from codemods.facts import Facts
 from codemods.formulas import Formula, both, conjuncts, either
 from codemods.terms import Term, TermError
 from codemods.values import (
@@ -27,6 +26,7 @@ from codemods.values import (
     Class,
     DictRef,
     Filtered,
+    Imported,
     Instance,
     ListRef,
     Opaque,
@@ -180,11 +180,11 @@ class Machine:
     def possible(self, formula: Formula) -> bool:
         """Say whether a condition may hold here, as far as can be told."""
         self.step(len(self.state.path))
-        known = [condition.formula for condition in self.state.path]
+        facts = self.state.facts
         for part in conjuncts(formula):
-            if Facts(known).decide(part) is False:
+            if facts.decide(part) is False:
                 return False
-            known.append(part)
+            facts = facts.given(part)
         return formula is not False
 
     def truth(self, value: Value) -> Formula:
@@ -224,14 +224,26 @@ class Machine:
         """Return what a cell holds, or `UNBOUND`; executions in which it holds nothing do not get past the reading."""
         held = self.state.read(cell)
         if isinstance(held, Choice):
-            bound = tuple(pair for pair in held.alternatives if pair[1] is not UNBOUND)
-            held = bound[0][1] if len(bound) == 1 else Choice(bound)
-        return held
+            bound = [(formula, each) for formula, each in held.alternatives if each is not UNBOUND]
+            if any(isinstance(each, Imported) for _, each in bound):
+                return choose((formula, self._fetched(each)) for formula, each in bound)
+            return bound[0][1] if len(bound) == 1 else Choice(tuple(bound))
+        return self._fetched(held)
+
+    def _fetched(self, value: Value) -> Value:
+        from codemods.evaluate.modules import member
+
+        return member(self, value.module, value.name) if isinstance(value, Imported) else value
 
     def members(self, owner: int) -> dict[str, Value]:
-        """Return what the cells of a scope or an object hold, by their names."""
+        """Return what the cells of a scope or an object hold, by their names; what is only imported is left at that."""
         names = {name for holder, name in self.state.cells if holder == owner} | self.program.names.get(owner, set())
-        return {name: held for name in sorted(names) if (held := self.read((owner, name))) is not UNBOUND}
+        held = {name: self.state.read((owner, name)) for name in sorted(names)}
+        return {
+            name: value if isinstance(value, Imported) else self.read((owner, name))
+            for name, value in held.items()
+            if value is not UNBOUND
+        }
 
     def contents(self, container: ListRef | DictRef) -> Value:
         """Return the elements of a list, as a tuple, or the items of a dict, as a tuple of pairs; None if unknown."""

@@ -10,12 +10,15 @@ from codemods.callees import CALLEES, PACKAGES
 from codemods.evaluate.machine import Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import External, ListRef, Module, Value
+from codemods.values import External, Imported, ListRef, Module, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
 
 MAX_IMPORT_STEPS = 6_000
+BYTES_PER_STEP = 50  # to parse this much of a module takes as long as a step
+
+_MODELLED = frozenset({"jax", "jaxlib", "numpy", "torch"})
 
 
 def statement(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
@@ -31,7 +34,7 @@ def statement(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
         elif alias.name == "*":
             _star(machine, _absolute(machine, node))
         else:
-            value = _from(machine, _absolute(machine, node), alias.name, node)
+            value = _from(machine, _absolute(machine, node), alias.name)
             names.bind(machine, alias.asname or alias.name, value)
 
 
@@ -47,14 +50,13 @@ def _absolute(machine: Machine, node: ast.ImportFrom) -> str:
 def resolve(machine: Machine, module: str) -> Value:
     """Return the module of a dotted name: of the scanned tree, if it is there, or a foreign one."""
     path = _in_tree(machine, module)
-    if path is None:
-        return External(module)
-    run(machine.program, path)
-    return Module(path)
+    return External(module) if path is None else Module(path)
 
 
 def _in_tree(machine: Machine, module: str) -> str | None:
-    """Return the file of a module of the tree; a package whose kernels have contracts is foreign even there."""
+    """Return the file of a module of the tree; a library whose functions are known is foreign even in its own checkout."""
+    if module.partition(".")[0] in _MODELLED:
+        return None
     path = machine.program.find(module, machine.frame.scope.path)
     if path is not None and module.partition(".")[0] in PACKAGES:
         source = machine.program.source(path)
@@ -70,34 +72,34 @@ def _is_callee(machine: Machine, module: str, name: str) -> bool:
     return module.partition(".")[0] not in PACKAGES or _in_tree(machine, module) is None
 
 
-def _from(machine: Machine, module: str, name: str, node: ast.ImportFrom) -> Value:
+def _from(machine: Machine, module: str, name: str) -> Value:
     if _is_callee(machine, module, name):
         return External(f"{module}.{name}")
     parent = resolve(machine, module)
-    if isinstance(parent, External):
-        return External(f"{parent.path}.{name}")
-    return member(machine, parent, name, node)
+    return External(f"{parent.path}.{name}") if isinstance(parent, External) else Imported(parent, name)
 
 
-def member(machine: Machine, module: Module, name: str, node: ast.AST) -> Value:
+def member(machine: Machine, module: Module, name: str) -> Value:
     """Return an attribute of a module of the tree, which may be a submodule."""
-    dotted = machine.program.dotted(module.name)
+    program, path = machine.program, module.name
+    dotted = program.dotted(path)
     if _is_callee(machine, dotted, name):
         return External(f"{dotted}.{name}")
-    scope = machine.program.module_scopes.get(module.name)
-    if scope is not None:
-        cell = (scope, name)
-        held = machine.read(cell)
+    run(program, path)
+    wanted = (path, name)
+    if wanted not in program.fetching:  # else modules import the name from each other in a circle
+        program.fetching.add(wanted)
+        try:
+            held = machine.read((program.module_scopes[path], name))
+        finally:
+            program.fetching.remove(wanted)
         if held is not UNBOUND:
             return held
-    source = module.name
-    if source.endswith("__init__.py"):
-        package = machine.program.package_of(source)
-        inner = machine.program.find(f"{package}.{name}", source)
-        if inner is not None:
-            run(machine.program, inner)
-            return Module(inner)
-    return machine.unknown(name, f"`{name}` was not found in {source}", node)
+    if path.endswith("__init__.py") and (inner := program.find(f"{program.package_of(path)}.{name}", path)) is not None:
+        return Module(inner)
+    reached = program.executed[path]
+    why = "too much is imported to follow" if reached.steps > reached.limit else f"`{name}` was not found in {path}"
+    return Opaque(("imported", path, name), name, machine.reason(why))
 
 
 def _star(machine: Machine, module: str) -> None:
@@ -107,9 +109,10 @@ def _star(machine: Machine, module: str) -> None:
     value = resolve(machine, module)
     if not isinstance(value, Module):
         return
+    run(machine.program, value.name)
     scope = machine.program.module_scopes[value.name]
     held = machine.members(scope)
-    listed = held.get("__all__")
+    listed = machine.read((scope, "__all__"))
     contents = machine.contents(listed) if isinstance(listed, ListRef) else listed
     chosen = contents if isinstance(contents, tuple) else [name for name in held if not name.startswith("_")]
     for name in chosen:
@@ -135,17 +138,18 @@ def run(program: Program, path: str) -> None:
     """
     if path in program.executed:
         return
-    source = program.source(path)
     if path in program.scanned:
         machine = Machine(program)
     else:
         machine = Machine(program, limit=min(MAX_IMPORT_STEPS, program.allowance), recording=False)
+    source = program.source(path) if machine.limit > 0 else None
     scope_id = program.new_id()
     scope = Scope(scope_id, path, "<module>", "module", None, scope_id)
     program.scopes[scope_id] = scope
     program.module_scopes[path] = scope_id
     program.executed[path] = machine
     if source is None:
+        machine.steps += machine.limit <= 0
         return
     machine.state.cells[(scope_id, "__name__")] = "__imported__"
     machine.state.cells[(scope_id, "__file__")] = path
@@ -154,4 +158,4 @@ def run(program: Program, path: str) -> None:
             _top_level(machine, node)
     program.keep(machine.state.cells)
     if path not in program.scanned:
-        program.allowance -= machine.steps
+        program.allowance -= machine.steps + len(source.text) // BYTES_PER_STEP

@@ -60,7 +60,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         case External(path):
             return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
         case Module():
-            return modules.member(machine, value, name, node)
+            return modules.member(machine, value, name)
         case Instance():
             return _instance_attribute(machine, value, name, node)
         case Class():

@@ -17,7 +17,7 @@ from codemods.values import Array, Choice, Value
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
-IMPORT_STEPS = 60_000  # of all modules together that are only imported
+IMPORT_STEPS = 60_000  # of all modules together that are only imported for the sake of one file
 MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
 
 
@@ -58,6 +58,7 @@ class Program:
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.allowance = IMPORT_STEPS
+        self.fetching: set[tuple[str, str]] = set()  # what is just being looked up in a module: its path and the name
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
