@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codemods.config import Configuration
-from codemods.evaluate.relevance import reaching
+from codemods.evaluate.relevance import Relevance
 from codemods.files import discover
 from codemods.source import Source, SourceError
 from codemods.words import Words
@@ -56,6 +56,6 @@ def _module(path: str) -> bytes:
 
 def _exported(tree: ast.Module) -> set[str]:
     """Return the functions and classes of a module's top level that reach a kernel."""
-    names = reaching(tree)
+    names = Relevance(tree).names()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return {node.name for node in tree.body if isinstance(node, kinds) and node.name in names}

@@ -18,6 +18,8 @@ class Facts:
     def __init__(self, known: Iterable[Formula] = ()) -> None:
         self.known = tuple(dict.fromkeys(part for formula in known for part in conjuncts(formula)))
         self._index = frozenset(self.known)
+        self._decided: dict[Compare, bool | None] = {}
+        self._ranges: dict[Atom, Interval] = {}
 
     def given(self, formula: Formula) -> Facts:
         """Return the facts together with one more."""
@@ -38,10 +40,12 @@ class Facts:
             case And(operands):
                 return kleene_and(map(self.decide, operands))
             case Compare():
-                try:
-                    return self._decide_comparison(formula)
-                except (ZeroDivisionError, TermError):  # the facts contradict each other, or lead too far
-                    return None
+                if formula not in self._decided:
+                    try:
+                        self._decided[formula] = self._decide_comparison(formula)
+                    except (ZeroDivisionError, TermError):  # the facts contradict each other, or lead too far
+                        self._decided[formula] = None
+                return self._decided[formula]
             case Equals(key, _, constant):
                 others = (fact for fact in self.known if isinstance(fact, Equals) and fact.key == key)
                 return False if any(fact.constant != constant for fact in others) else None
@@ -165,31 +169,34 @@ class Facts:
         return self._stated.get(terms.subtract(value, value.constant), Interval()) + Interval(value.constant, value.constant)
 
     def _atom_bounds(self, atom: Atom) -> Interval:
-        found = Interval()
+        if atom not in self._ranges:
+            self._ranges[atom] = self._range(atom) & self._stated_bounds(terms.of(atom))
+        return self._ranges[atom]
+
+    def _range(self, atom: Atom) -> Interval:
+        """The range of an atom by what it is."""
         match atom:
             case Symbol(_, _, int(at_least)):
-                found = Interval(at_least, inf)
-                if Not(Compare("==", terms.subtract(terms.of(atom), at_least))) in self._index:  # type: ignore[arg-type]
-                    found = Interval(at_least + 1, inf)
+                above = Not(Compare("==", terms.subtract(terms.of(atom), at_least))) in self._index  # type: ignore[arg-type]
+                return Interval(at_least + above, inf)
             case Operation("mod", (_, divisor)) if (most := self.bounds(divisor)).low >= 0:
-                found = Interval(0, most.high - 1)
+                return Interval(0, most.high - 1)
             case Operation("floordiv", (value, int(divisor))) if divisor > 0:
-                found = self.bounds(value) // divisor
+                return self.bounds(value) // divisor
             case Operation("floordiv", (value, divisor)) if min(self.bounds(value).low, self.bounds(divisor).low) >= 0:
-                found = Interval(0, self.bounds(value).high)
+                return Interval(0, self.bounds(value).high)
             case Operation("min" | "max" as name, operands):
                 pick = min if name == "min" else max
                 ranges = [self.bounds(operand) for operand in operands]
-                found = Interval(pick(each.low for each in ranges), pick(each.high for each in ranges))
+                return Interval(pick(each.low for each in ranges), pick(each.high for each in ranges))
             case Operation("gcd", operands):
-                found = Interval(int(any(isinstance(each, int) and each for each in operands)), inf)
+                return Interval(int(any(isinstance(each, int) and each for each in operands)), inf)
             case Operation("divisor", (_, at_most)):
-                found = Interval(1, self.bounds(at_most).high)
+                return Interval(1, self.bounds(at_most).high)
             case Operation("abs", _):
-                found = Interval(0, inf)
+                return Interval(0, inf)
             case _:
-                pass
-        return found & self._stated_bounds(terms.of(atom))
+                return Interval()
 
 
 def _solve(equations: Iterable[Int], new: str = "") -> dict[Atom, Int]:
@@ -212,7 +219,7 @@ def _solve(equations: Iterable[Int], new: str = "") -> dict[Atom, Int]:
 
 
 def _lone_symbols(term: Int) -> Iterator[tuple[Symbol, int]]:
-    for factors, coefficient in terms.coefficients(term).items():
+    for factors, coefficient in terms.monomials(term):
         if len(factors) == 1 and isinstance(factors[0], Symbol) and coefficient in (1, -1):
             yield factors[0], coefficient
 
@@ -231,7 +238,7 @@ def _by_meaning(value: Int) -> Iterator[tuple[Int, Int]]:
 
 def _modulo(value: Int, multiple: Int) -> Int:
     """Return `value` less a multiple of `multiple`, where that makes it simpler; else `value`."""
-    if len(terms.coefficients(multiple)) == 1:
+    if len(terms.monomials(multiple)) == 1:
         return terms.divide(value, multiple)[1] if multiple != 0 else value
     for symbol, coefficient in _lone_symbols(multiple):
         if symbol in terms.symbols(value):

@@ -75,7 +75,7 @@ class Not(_Formula):
     def _hash(self) -> int:
         return hash(("not", self.operand))
 
-    @property
+    @cached_property
     def inverse(self) -> Formula:
         return self.operand
 
@@ -130,10 +130,12 @@ def invert(formula: Formula) -> Formula:
 def both(*formulas: Formula) -> Formula:
     parts: dict[Formula, None] = {}
     for formula in formulas:
-        if formula is False or invert(formula) in parts:
+        if formula is False or (formula is not True and formula.inverse in parts):
             return False
-        if formula is not True:
-            parts.update(dict.fromkeys(formula.operands if isinstance(formula, And) else (formula,)))
+        for part in conjuncts(formula):
+            if invert(part) in parts or (isinstance(part, Not) and all(each in parts for each in conjuncts(part.operand))):
+                return False
+            parts[part] = None
     if len(parts) < 2:
         return next(iter(parts), True)
     return And(tuple(parts))

@@ -87,13 +87,10 @@ class Term:
     def _hash(self) -> int:
         return hash(self.monomials)
 
-    @cached_property
-    def coefficients(self) -> dict[Monomial, int]:
-        return dict(self.monomials)
-
     @property
     def constant(self) -> int:
-        return self.coefficients.get((), 0)
+        factors, coefficient = self.monomials[0]  # in their order, the constant one comes first
+        return 0 if factors else coefficient
 
     def __str__(self) -> str:
         text = ""
@@ -130,9 +127,9 @@ def _bounded(value: int) -> int:
     return value
 
 
-def coefficients(value: Int) -> Mapping[Monomial, int]:
-    """Return the coefficient of each monomial."""
-    return value.coefficients if isinstance(value, Term) else {(): value}
+def monomials(value: Int) -> tuple[tuple[Monomial, int], ...]:
+    """Return the monomials of an integer, each with its coefficient."""
+    return value.monomials if isinstance(value, Term) else (((), value),)
 
 
 def of(atom: Atom) -> Term:
@@ -166,8 +163,8 @@ def single(value: Int) -> Atom | None:
 def add(left: Int, right: Int) -> Int:
     if isinstance(left, int) and isinstance(right, int):
         return _bounded(left + right)
-    total = dict(coefficients(left))
-    for factors, coefficient in coefficients(right).items():
+    total = dict(monomials(left))
+    for factors, coefficient in monomials(right):
         total[factors] = total.get(factors, 0) + coefficient
     return _polynomial(total)
 
@@ -176,8 +173,8 @@ def multiply(left: Int, right: Int) -> Int:
     if isinstance(left, int) and isinstance(right, int):
         return _bounded(left * right)
     total: dict[Monomial, int] = {}
-    for a, m in coefficients(left).items():
-        for b, n in coefficients(right).items():
+    for a, m in monomials(left):
+        for b, n in monomials(right):
             factors = tuple(sorted((*a, *b), key=str)) if a and b else a or b
             total[factors] = total.get(factors, 0) + m * n
     return _polynomial(total)
@@ -194,7 +191,7 @@ def subtract(left: Int, right: Int) -> Int:
 def divide(value: Int, divisor: Int) -> tuple[Int, Int]:
     """Split `value` into `quotient * divisor + rest`, the rest as short as single monomials allow."""
     if isinstance(divisor, int):
-        parts = coefficients(value).items()
+        parts = monomials(value)
         whole = _polynomial({factors: coefficient // divisor for factors, coefficient in parts})
         return whole, _polynomial({factors: coefficient % divisor for factors, coefficient in parts})
     if len(divisor.monomials) > 1:
@@ -204,7 +201,7 @@ def divide(value: Int, divisor: Int) -> tuple[Int, Int]:
     by, unit = next(iter(divisor.monomials))
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
-    for factors, coefficient in coefficients(value).items():
+    for factors, coefficient in monomials(value):
         left = _without(factors, by)
         if left is None or coefficient % unit:
             rest[factors] = coefficient

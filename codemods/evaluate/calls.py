@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -274,8 +274,8 @@ def open_scope(machine: Machine, function: Function) -> Scope:
     return scope
 
 
-def execute(machine: Machine, scope: Scope, node: Any) -> Value:
-    """Execute the body of a function whose parameters are bound, and return what it returns."""
+def execute(machine: Machine, scope: Scope, node: Any, body: Sequence[ast.stmt] | None = None) -> Value:
+    """Execute the body of a function whose parameters are bound, or the part of it, and return what it returns."""
     base = machine.state
     frame = Frame(scope, node)
     with machine.entered(frame):
@@ -283,7 +283,7 @@ def execute(machine: Machine, scope: Scope, node: Any) -> Value:
             return machine.evaluate(node.body)
         machine.state = base.fork()
         try:
-            machine.execute(node.body)
+            machine.execute(node.body if body is None else body)
             frame.returns.append((machine.state, None))
         except Dies:
             machine.lose(base)

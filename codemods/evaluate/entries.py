@@ -15,7 +15,7 @@ from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import assigned_attributes, changed_in_functions, escapes, mentions, reaching, rebound
+from codemods.evaluate.relevance import Relevance, assigned_attributes, changed_in_functions, escapes, rebound
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
@@ -53,7 +53,7 @@ class Execution:
 
     def __init__(self, program: Program, source: Source, words: Iterable[str] = ()) -> None:
         self.program = program
-        self.reaching = reaching(source.tree, words)
+        self.relevance = Relevance(source.tree, words)
         self.source = source
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
@@ -126,11 +126,11 @@ class Execution:
         """Yield the module's functions and the methods of its classes that may reach a kernel."""
         for node in body:
             held = module.read((scope_id, getattr(node, "name", "")))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in self.reaching:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and self.relevance.reaches(node):
                 yield Entry(Function(node, self.source.path, node.name, scope_id), None, _contract(held))
             elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
                 for inner in node.body:
-                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in self.reaching:
+                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and self.relevance.reaches(inner):
                         function = Function(inner, self.source.path, inner.name, held.scope)
                         yield Entry(function, held, _contract(module.read((held.scope, inner.name))))
             elif isinstance(node, ast.If | ast.Try | ast.With):
@@ -170,7 +170,7 @@ class Execution:
     def _run_body(self, machine: Machine, scope: Scope, node: Any) -> None:
         before = set(machine.called)
         try:
-            execute(machine, scope, node)
+            execute(machine, scope, node, None if isinstance(node, ast.Lambda) else self.relevance.needed(node))
         finally:
             self._inner(machine, scope, node, before)
 
@@ -179,7 +179,7 @@ class Execution:
         for inner in ast.walk(node):
             if inner is node or not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 continue
-            if not mentions(inner, self.reaching) or (id(inner) in machine.called and not escapes(node, inner)):
+            if not self.relevance.reaches(inner) or (id(inner) in machine.called and not escapes(node, inner)):
                 continue
             name = getattr(inner, "name", "<lambda>")
             entry = Entry(Function(inner, scope.path, name, scope.id))

@@ -303,6 +303,7 @@ class Machine:
         combinations: list[tuple[Formula, tuple[Value, ...]]] = [(True, ())]
         for operand in operands:
             alternatives = operand.alternatives if isinstance(operand, Choice) else ((True, operand),)
+            self.step(len(combinations))
             combinations = [
                 (condition, (*chosen, value))
                 for formula, chosen in combinations

@@ -1,12 +1,13 @@
-"""Which functions of a file are worth executing, by the names that they mention."""
+"""What of a file is worth executing, by the names that it mentions."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codemods.callees import WORDS
+from codemods.evaluate.program import Bindings
 from codemods.values import Class, Function
 
 if TYPE_CHECKING:
@@ -14,35 +15,148 @@ if TYPE_CHECKING:
 
 _KERNELS = frozenset(word.decode() for word in WORDS)
 
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
-def mentions(node: ast.AST, words: set[str]) -> bool:
-    """Say whether one of the words stands in a piece of source as a name or an attribute."""
-    return not words.isdisjoint(_names(node))
+Word: TypeAlias = str | tuple[int, str]
+"""A name that is seen in the whole file, or a local one of a function, by the id of its node."""
 
 
-def reaching(tree: ast.Module, words: Iterable[str] = ()) -> set[str]:
-    """Return the names that may stand for a kernel or for something that reaches one, as far as this file tells.
+class Relevance:
+    """What of a file may reach a kernel, as far as the names in it tell.
 
-    `words` are further names that do, by what other files tell. A function with a contract of its own counts as a kernel.
+    A name does that reaches a kernel, one that is bound to something that mentions such a name, and an attribute of that
+    name. The local names of a function are its own.
+
+    Attributes:
+        words: the names that may stand for a kernel or for something that reaches one.
     """
-    words = {*_KERNELS, *words, *_contracted(tree)}
-    for node in ast.walk(tree):  # other names that a kernel is imported under
-        if isinstance(node, ast.alias) and node.asname and node.name.rpartition(".")[2] in words:
-            words.add(node.asname)
-    definitions = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
-    ]
-    mentioned = {id(node): _names(node) for node in definitions}
-    grown = True
-    while grown:
-        grown = False
-        for node in definitions:
-            if mentioned[id(node)] & words and not (bound := _bound(node)) <= words:
-                words |= bound
-                grown = True
-    return words
+
+    def __init__(self, tree: ast.Module, words: Iterable[str] = ()) -> None:
+        """`words` are further names that reach a kernel, by what other files tell. So does a function with a contract."""
+        self.words: set[Word] = {*_KERNELS, *words, *_contracted(tree)}
+        reader = _Reader()
+        reader.mentions_in(tree)
+        self._mentioned = reader.mentioned
+        grown = True
+        while grown:
+            grown = False
+            for bound, mentioned in reader.bindings:
+                if not (bound <= self.words or mentioned.isdisjoint(self.words)):
+                    self.words |= bound
+                    grown = True
+
+    def reaches(self, node: _Function | ast.stmt) -> bool:
+        """Say whether a function, or a statement of one, may reach a kernel."""
+        return not self._mentioned[id(node)].isdisjoint(self.words)
+
+    def needed(self, function: Any) -> list[ast.stmt]:
+        """Return the statements of a function up to the last that may reach a kernel.
+
+        All of them where an inner function may: it is executed in the end, and sees what the names hold then.
+        """
+        body: list[ast.stmt] = function.body
+        if any(isinstance(part, _FUNCTIONS) and self.reaches(part) for statement in body for part in ast.walk(statement)):
+            return body
+        reaching = [position for position, statement in enumerate(body) if self.reaches(statement)]
+        return body[: reaching[-1] + 1] if reaching else []
+
+    def names(self) -> set[str]:
+        """Return those of the words that the whole file sees."""
+        return {word for word in self.words if isinstance(word, str)}
+
+
+class _Reader:
+    """Reads which names each binding of a file rests on.
+
+    Attributes:
+        bindings: the words that each binds, and those that stand in what they are bound to.
+        mentioned: the words in each function, lambda and statement of a function, by the id of its node.
+    """
+
+    def __init__(self) -> None:
+        self.bindings: list[tuple[set[Word], set[Word]]] = []
+        self.mentioned: dict[int, set[Word]] = {}
+        self._locals: list[tuple[int, set[str]]] = []  # of the functions around, the innermost last
+
+    def _word(self, name: str) -> Word:
+        owner = next((owner for owner, names in reversed(self._locals) if name in names), None)
+        return name if owner is None else (owner, name)
+
+    def mentions_in(self, node: ast.AST) -> set[Word]:
+        """Return the words that stand in a piece of source."""
+        found: set[Word] = set()
+        rest = [node]
+        while rest:  # an expression may be nested deeper than Python's stack is
+            match part := rest.pop():
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                    found |= self._function(part)
+                case ast.ClassDef():
+                    found |= self._class(part)
+                case ast.alias():
+                    found |= self._import(part)
+                case ast.Name(name):
+                    found.add(self._word(name))
+                case _:
+                    if isinstance(part, ast.Attribute):
+                        found.add(part.attr)
+                    self._bind(part)
+                    rest += ast.iter_child_nodes(part)
+        return found
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets, value):
+                pass
+            case ast.AnnAssign(target, value=ast.expr() as value) | ast.NamedExpr(target, value):
+                targets = [target]
+            case _:
+                return
+        self.bindings.append((set[Word]().union(*map(self._bound, targets)), self._held(value)))
+
+    def _class(self, node: ast.ClassDef) -> set[Word]:
+        found = set[Word]().union(*map(self.mentions_in, ast.iter_child_nodes(node)))
+        self.bindings.append(({self._word(node.name)}, found))
+        return found
+
+    def _function(self, node: _Function) -> set[Word]:
+        outside = [*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())]
+        found = set[Word]().union(*(self.mentions_in(part) for part in outside if part is not None))
+        self._locals.append((id(node), Bindings.of(node).bound))
+        for part in node.body if isinstance(node.body, list) else [node.body]:
+            self.mentioned[id(part)] = self.mentions_in(part)
+            found |= self.mentioned[id(part)]
+        self._locals.pop()
+        self.mentioned[id(node)] = found
+        if not isinstance(node, ast.Lambda):
+            self.bindings.append(({self._word(node.name)}, found))
+        return found
+
+    def _import(self, alias: ast.alias) -> set[Word]:
+        mentioned: set[Word] = {alias.name.rpartition(".")[2]}
+        self.bindings.append(({self._word(alias.asname or alias.name.partition(".")[0])}, mentioned))
+        return mentioned
+
+    def _held(self, value: ast.expr) -> set[Word]:
+        """Return the words that stand in what a name is bound to: what a kernel returns is no kernel."""
+        match value:
+            case ast.Call(ast.Name(name) | ast.Attribute(attr=name)) if name in _KERNELS:
+                return set()
+            case _:
+                return self.mentions_in(value)
+
+    def _bound(self, target: ast.expr) -> set[Word]:
+        match target:
+            case ast.Name(name):
+                return {self._word(name)}
+            case ast.Attribute(_, name):
+                return {name}
+            case ast.Subscript(value) | ast.Starred(value):
+                return self._bound(value)
+            case ast.Tuple(targets) | ast.List(targets):
+                return set[Word]().union(*map(self._bound, targets))
+            case _:
+                return set()
 
 
 def states_contract(tree: ast.Module) -> bool:
@@ -52,27 +166,12 @@ def states_contract(tree: ast.Module) -> bool:
 
 def _contracted(tree: ast.Module) -> set[str]:
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return {node.name for node in functions if any(mentions(each, {"contract"}) for each in node.decorator_list)}
+    return {node.name for node in functions if any(map(_is_contract, node.decorator_list))}
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {
-        part.id if isinstance(part, ast.Name) else part.attr
-        for part in ast.walk(node)
-        if isinstance(part, ast.Name | ast.Attribute)
-    }
-
-
-def _bound(node: Any) -> set[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {
-        part.id if isinstance(part, ast.Name) else part.attr
-        for target in targets
-        for part in ast.walk(target)
-        if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load)
-    }
+def _is_contract(decorator: ast.expr) -> bool:
+    parts = list(ast.walk(decorator))
+    return any(getattr(part, "id", getattr(part, "attr", None)) == "contract" for part in parts)
 
 
 def rebound(tree: ast.Module) -> set[str]:

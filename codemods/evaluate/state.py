@@ -14,6 +14,7 @@ Cell: TypeAlias = tuple[int, str]
 """A place that holds a value: a name of a scope, an attribute of an object, or the contents of a container."""
 
 MAX_ALTERNATIVES = 16
+MAX_UNKNOWN = 4  # alternatives of a value, if unknown ones are to be kept apart
 MAX_CONDITION = 64  # comparisons in the condition of one alternative
 
 
@@ -139,6 +140,8 @@ def choose(alternatives: Iterable[tuple[Formula, Value]]) -> Value:
                 break
         else:
             distinct.append((formula, value))
+    if len(distinct) > MAX_UNKNOWN:
+        distinct = _one_unknown(distinct)
     if len(distinct) == 1:
         return distinct[0][1]
     distinct = [(_shortened(formula), value) for formula, value in distinct]
@@ -146,6 +149,17 @@ def choose(alternatives: Iterable[tuple[Formula, Value]]) -> Value:
         reason = Reason("it is one of too many values")
         return Opaque(("many", object()), "one of many values", reason)
     return Choice(tuple(distinct))
+
+
+def _one_unknown(alternatives: Sequence[tuple[Formula, Value]]) -> list[tuple[Formula, Value]]:
+    """Make one of all alternatives that are unknown: of many, each combined with others, nothing more comes to be known."""
+    unknown = [(formula, value) for formula, value in alternatives if isinstance(value, Opaque)]
+    if len(unknown) < 2:
+        return list(alternatives)
+    known = [(formula, value) for formula, value in alternatives if not isinstance(value, Opaque)]
+    first: Opaque = unknown[0][1]
+    pure = all(value.pure for _, value in unknown)
+    return [*known, (either(*(formula for formula, _ in unknown)), Opaque(("one of", object()), first.text, first.reason, pure=pure))]
 
 
 def _shortened(formula: Formula) -> Formula:
