@@ -15,7 +15,7 @@ from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import Relevance, assigned_attributes, changed_in_functions, escapes, rebound
+from codemods.evaluate.relevance import KERNELS, Relevance, assigned_attributes, changed_in_functions, escapes, rebound
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
@@ -53,8 +53,9 @@ class Execution:
 
     def __init__(self, program: Program, source: Source, words: Iterable[str] = ()) -> None:
         self.program = program
-        self.relevance = Relevance(source.tree, words)
         self.source = source
+        self.relevance = Relevance(source.tree, words)
+        self._words = words
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
         self._called: set[int] = set()
@@ -72,9 +73,19 @@ class Execution:
         module = self._machine(State({}, self.program.cells), scope_id)
         with module.entered(Frame(self.program.scopes[scope_id])):
             self._forget_changeable(module, scope_id)
+            self.relevance = Relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
         self._main(module.state, scope_id)
         for entry in self._functions(self.source.tree.body, scope_id, module.state):
             self._enter(entry, module.state, scope_id)
+
+    def _namesakes(self, machine: Machine, scope_id: int) -> list[str]:
+        """Return the names of kernels that this file imports from a module of the tree that has another function of that name."""
+        held = {name: machine.read((scope_id, name)) for name in KERNELS}
+        return [name for name, value in held.items() if isinstance(value, Function) and not self._reaches(value)]
+
+    def _reaches(self, function: Function) -> bool:
+        source = self.program.source(function.path)
+        return source is None or Relevance(source.tree).reaches(function.node)
 
     def _forget_changeable(self, machine: Machine, scope_id: int) -> None:
         """Forget of the module's objects what a function may have changed before another one runs."""

@@ -13,7 +13,8 @@ from codemods.values import Class, Function
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
-_KERNELS = frozenset(word.decode() for word in WORDS)
+KERNELS = frozenset(word.decode() for word in WORDS)
+"""The names of the kernels, and what a file must name to state a contract."""
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -32,10 +33,17 @@ class Relevance:
         words: the names that may stand for a kernel or for something that reaches one.
     """
 
-    def __init__(self, tree: ast.Module, words: Iterable[str] = ()) -> None:
-        """`words` are further names that reach a kernel, by what other files tell. So does a function with a contract."""
-        self.words: set[Word] = {*_KERNELS, *words, *_contracted(tree)}
-        reader = _Reader()
+    def __init__(self, tree: ast.Module, words: Iterable[str] = (), namesakes: Iterable[str] = ()) -> None:
+        """Read a file.
+
+        Args:
+            tree: the file.
+            words: further names that reach a kernel, by what other files tell. So does a function with a contract.
+            namesakes: names of kernels that the file's top level binds to something else. A function of that name that it
+                defines is one of them anyway.
+        """
+        self.words: set[Word] = {*KERNELS, *words, *_contracted(tree)}
+        reader = _Reader({*_defined(tree), *namesakes} & KERNELS - {*words})
         reader.mentions_in(tree)
         self._mentioned = reader.mentioned
         grown = True
@@ -74,14 +82,17 @@ class _Reader:
         mentioned: the words in each function, lambda and statement of a function, by the id of its node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, namesakes: set[str]) -> None:
+        self._namesakes = namesakes
         self.bindings: list[tuple[set[Word], set[Word]]] = []
         self.mentioned: dict[int, set[Word]] = {}
         self._locals: list[tuple[int, set[str]]] = []  # of the functions around, the innermost last
 
     def _word(self, name: str) -> Word:
         owner = next((owner for owner, names in reversed(self._locals) if name in names), None)
-        return name if owner is None else (owner, name)
+        if owner is None:
+            return (0, name) if name in self._namesakes else name
+        return owner, name
 
     def mentions_in(self, node: ast.AST) -> set[Word]:
         """Return the words that stand in a piece of source."""
@@ -133,14 +144,15 @@ class _Reader:
         return found
 
     def _import(self, alias: ast.alias) -> set[Word]:
-        mentioned: set[Word] = {alias.name.rpartition(".")[2]}
-        self.bindings.append(({self._word(alias.asname or alias.name.partition(".")[0])}, mentioned))
+        bound = self._word(alias.asname or alias.name.partition(".")[0])
+        mentioned: set[Word] = {bound if bound == (0, alias.name) else alias.name.rpartition(".")[2]}
+        self.bindings.append(({bound}, mentioned))
         return mentioned
 
     def _held(self, value: ast.expr) -> set[Word]:
         """Return the words that stand in what a name is bound to: what a kernel returns is no kernel."""
         match value:
-            case ast.Call(ast.Name(name) | ast.Attribute(attr=name)) if name in _KERNELS:
+            case ast.Call(ast.Name(name) | ast.Attribute(attr=name)) if name in KERNELS:
                 return set()
             case _:
                 return self.mentions_in(value)
@@ -167,6 +179,13 @@ def states_contract(tree: ast.Module) -> bool:
 def _contracted(tree: ast.Module) -> set[str]:
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return {node.name for node in functions if any(map(_is_contract, node.decorator_list))}
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Return the functions of the top level whose names nothing is imported under."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    imported = {alias.asname or alias.name for node in imports for alias in node.names}
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)} - imported
 
 
 def _is_contract(decorator: ast.expr) -> bool:

@@ -159,7 +159,8 @@ def _one_unknown(alternatives: Sequence[tuple[Formula, Value]]) -> list[tuple[Fo
     known = [(formula, value) for formula, value in alternatives if not isinstance(value, Opaque)]
     first: Opaque = unknown[0][1]
     pure = all(value.pure for _, value in unknown)
-    return [*known, (either(*(formula for formula, _ in unknown)), Opaque(("one of", object()), first.text, first.reason, pure=pure))]
+    one = Opaque(("one of", object()), first.text, first.reason, pure=pure)
+    return [*known, (either(*(formula for formula, _ in unknown)), one)]
 
 
 def _shortened(formula: Formula) -> Formula:
