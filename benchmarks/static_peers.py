@@ -1,10 +1,10 @@
-"""Ask shapecheck, pyrefly and jaxtyc the same questions, and print the table of docs/comparison.md.
+"""Ask shapecheck, pyrefly and jaxtyc the same questions, and print the table of benchmarks/README.md.
 
     python benchmarks/static_peers.py [CASES] [--environments FOLDER] [--answers]
 
-CASES is a folder of marked sources (tests/marked.py says what the markers mean). The other two tools run in virtual
-environments of their own in FOLDER, which are made where they are missing. Nothing of the sources is imported here, but jaxtyc
-imports and traces what it checks.
+docs/comparison.md says what its cells mean, tests/marked.py what the markers of the sources in CASES mean. The other two tools
+run in virtual environments of their own in FOLDER, which are made where they are missing. Nothing of the sources is imported
+here, but jaxtyc imports and traces what it checks.
 """
 
 from __future__ import annotations

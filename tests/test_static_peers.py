@@ -81,7 +81,7 @@ def test_jaxtyc_gets_each_call_in_a_function_of_its_own(
 ) -> None:
     monkeypatch.setitem(sys.modules, "marked", marked)
     text = """
-made.append("other")  #: quiet
+missing()  #: quiet
 def f(q: Float[Array, "2"], key):
     made.append(q)  #: quiet
 """
@@ -100,3 +100,10 @@ def test_a_call_whose_arguments_are_unknown_is_not_made() -> None:
 def test_a_folder_that_is_no_environment_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="is no virtual environment"):
         environment(tmp_path, ["pyrefly==1.5.0"])
+
+
+def test_the_page_and_the_table_agree() -> None:
+    root = Path(__file__).parent.parent
+    rows = {*(root / "benchmarks" / "README.md").read_text(encoding="utf-8").splitlines()}
+    quoted = (root / "docs" / "comparison.md").read_text(encoding="utf-8").partition("\n\nThe rest of the table")[0]
+    assert [line for line in quoted.splitlines() if line.startswith("|") and line not in rows] == []

@@ -1,4 +1,4 @@
-"""Makes the marked call in question, and notes on stderr when it is entered and left."""
+"""Makes the marked calls of a source, and notes on stderr when the one in question is entered and left."""
 
 import sys
 from collections.abc import Callable
@@ -11,9 +11,12 @@ class Marked:
         self.tag, self.kept = f"{file}:{kept}", kept
 
     def __call__(self, line: int, call: Callable[[], object]) -> object:
-        """Make the call in question, and no other."""
+        """Make the call; only the one in question may fail."""
         if line != self.kept:
-            return None
+            try:
+                return call()
+            except (Exception, SystemExit):
+                return None
         print("entered", self.tag, file=sys.stderr)
         result = call()
         print("left", self.tag, file=sys.stderr)
