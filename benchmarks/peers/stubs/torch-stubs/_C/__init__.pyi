@@ -1,0 +1,6 @@
+# Without torch itself, 6 GB, the base of `Tensor` would be unknown, and a tensor could be anything.
+from typing import Any
+
+class TensorBase: ...
+
+def __getattr__(name: str) -> Any: ...
