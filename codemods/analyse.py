@@ -12,7 +12,7 @@ from typing import Any
 
 from codemods.callees import Callee
 from codemods.callers import find
-from codemods.evaluate.entries import Execution
+from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
@@ -91,9 +91,9 @@ def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site
     sites: dict[tuple[int, str], Site] = {}
     unfinished: set[int] = set()
 
-    def execute(files: Iterable[Source], names: Iterable[str]) -> None:
+    def execute(files: Iterable[Source], names: Iterable[str], allowance: int) -> None:
         for source in files:
-            execution = Execution(program, source, names)
+            execution = Execution(program, source, names, allowance)
             execution.run()
             for each in execution.arrived:
                 path, node = each.source
@@ -103,11 +103,11 @@ def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site
                     sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
             unfinished.update(id(part) for node in execution.unfinished for part in ast.walk(node))
 
-    execute(sources, ())
+    execute(sources, (), FILE_STEPS)
     holders = {site.source.path: site.source for site in sites.values()}
     callers = find(list(holders.values()), root, beside=sources)
     program.scan(callers.sources)
-    execute(callers.sources, callers.names)
+    execute(callers.sources, callers.names, min(FILE_STEPS, FILE_STEPS * len(sources) // max(1, len(callers.sources))))
     for site in sites.values():
         site.unfinished = id(site.node) in unfinished
     seen = {id(site.node) for site in sites.values()}

@@ -79,6 +79,11 @@ class Not(_Formula):
     def inverse(self) -> Formula:
         return self.operand
 
+    @cached_property
+    def excluded(self) -> frozenset[Formula]:
+        """The conditions that do not all hold."""
+        return frozenset(self.operand.operands) if isinstance(self.operand, And) else frozenset()
+
     def __str__(self) -> str:
         return f"not ({self.operand})"
 
@@ -133,7 +138,7 @@ def both(*formulas: Formula) -> Formula:
         if formula is False or (formula is not True and formula.inverse in parts):
             return False
         for part in conjuncts(formula):
-            if invert(part) in parts or (isinstance(part, Not) and all(each in parts for each in conjuncts(part.operand))):
+            if invert(part) in parts or (isinstance(part, Not) and part.excluded and part.excluded <= parts.keys()):
                 return False
             parts[part] = None
     if len(parts) < 2:

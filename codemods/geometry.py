@@ -127,18 +127,6 @@ def alternatives(value: Value) -> tuple[tuple[Formula, Value], ...]:
     return value.alternatives if isinstance(value, Choice) else ((True, value),)
 
 
-def owner(callee: Callee, name: str) -> str:
-    """Return the parameter that a name of a relation belongs to; empty for the chip's."""
-    contract = callee.contract
-    for array in contract.arrays:
-        if name in dict(array.origins()):
-            return array.name
-    if name in contract.axes:
-        return owner(callee, contract.axes[name][0])
-    plain = name.removesuffix("_type")
-    return plain if any(parameter.name == plain for parameter in contract.parameters) else ""
-
-
 def values_of(callee: Callee, arguments: Mapping[str, Value]) -> dict[str, Any]:
     """Return the values of all names, for arguments without alternatives."""
     contract = callee.contract

@@ -8,7 +8,7 @@ the cells of the state (`codemods.evaluate.state`), under the `id` that the valu
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -244,6 +244,14 @@ class Mesh:
 
 Value: TypeAlias = Any
 """One of the classes above, a `Term`, or a plain constant. (A union type would name them all and check nothing more.)"""
+
+
+def lineage(cls: Class) -> Iterator[Class]:
+    """Yield a class and its bases, depth first: near enough to Python's order for attributes."""
+    yield cls
+    for base in cls.bases:
+        if isinstance(base, Class):
+            yield from lineage(base)
 
 
 def is_constant(value: Value) -> bool:

@@ -71,7 +71,7 @@ class Judge:
         return self._outcomes[rule]
 
     def _judge(self, rule: Rule) -> Outcome:
-        names = dict.fromkeys(geometry.owner(self.callee, name) for name in rule.relation.names)
+        names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.relation.names)
         owners = [name for name in names if name in self.arguments]
         spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
@@ -139,13 +139,13 @@ class Judge:
         qualified = self.callee.contract.axes.get(name, (name,))[0]
         if qualified in held:
             return held[qualified]
-        argument = geometry.owner(self.callee, name)
+        argument = self.callee.contract.owners.get(name, "")
         return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument))
 
     def origin(self, name: str) -> str:
         """Return the expression that a name's value comes from, in the words of the call where it has them."""
         origin = self.callee.contract.origins[name]
-        argument = geometry.owner(self.callee, name)
+        argument = self.callee.contract.owners.get(name, "")
         node = self.nodes.get(argument)
         if node is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return ast.unparse(node) if node is not None and origin == argument else origin

@@ -121,6 +121,16 @@ class Contract:
         return origins | {CORES: "the chip"}
 
     @cached_property
+    def owners(self) -> dict[str, str]:
+        """The argument that each name belongs to; an axis belongs to the first that has it, the chip's names to none."""
+        owners = {name: array.name for array in self.arrays for name, _ in array.origins()}
+        for axis, qualified in self.axes.items():
+            owners.setdefault(axis, owners[qualified[0]])
+        for parameter in self.parameters:
+            owners[parameter.name] = owners[f"{parameter.name}_type"] = parameter.name
+        return owners
+
+    @cached_property
     def occasional(self) -> frozenset[str]:
         """The names that a call defines only on occasion: where a chip is declared, or the elements of an array are known."""
         return frozenset({CORES, *(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, mutation, objects
+from codemods.evaluate.frameworks import PALLAS
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame, Leaves
 from codemods.evaluate.program import Scope
@@ -334,8 +335,10 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     if any(map(mutation.may_change, arguments.values())):
         mutation.elements_change(machine)
     pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
+    writes_a_kernel = isinstance(callee, External) and callee.path.startswith(PALLAS)  # which calls no other kernel
     for value in arguments.values():
-        hand_on(machine, value, arguments)
+        if not writes_a_kernel:
+            hand_on(machine, value, arguments)
         if not (pure and isinstance(value, Instance)):  # a library fills lists, but does not set our attributes
             objects.forget(machine, value, arguments.node)
     if not pure:

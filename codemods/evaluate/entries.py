@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,22 @@ from codemods.evaluate.contracts import assume
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import KERNELS, Relevance, assigned_attributes, changed_in_functions, escapes, rebound
-from codemods.evaluate.state import UNBOUND, State
+from codemods.evaluate.relevance import (
+    INITIALIZERS,
+    KERNELS,
+    Relevance,
+    assigned_attributes,
+    changed_in_functions,
+    escapes,
+    rebound,
+)
+from codemods.evaluate.state import State
 from codemods.source import Source
 from codemods.values import Class, Contracted, Function, Instance, Value
 
 FILE_STEPS = 100_000  # of all executions of one file
+FEW_STEPS = 4_000  # of one function
+RECEIVER_STEPS = 6_000  # to make an object for its methods to be called on
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class Entry:
     callee: Callee | None = None
 
 
-def _receiver_name(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
+def _receiver_name(node: Any) -> str | None:
     """Return the parameter that a method is called on, None where it is called on no object."""
     decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
     first = [*node.args.posonlyargs, *node.args.args][:1]
@@ -51,32 +61,31 @@ class Execution:
         unfinished: the nodes whose execution used up its steps: their call sites may have executions that were not seen.
     """
 
-    def __init__(self, program: Program, source: Source, words: Iterable[str] = ()) -> None:
+    def __init__(self, program: Program, source: Source, words: Iterable[str] = (), allowance: int = FILE_STEPS) -> None:
         self.program = program
         self.source = source
         self.relevance = Relevance(source.tree, words)
         self._words = words
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
-        self._called: set[int] = set()
-        self._allowance = FILE_STEPS
+        self._allowance = allowance
+        self._receivers: dict[int, tuple[State, Instance]] = {}  # by the scope of their class
 
     def run(self) -> None:
         """Execute the top level, then each function that may reach a kernel."""
         self.program.allowance = IMPORT_STEPS
-        modules.run(self.program, self.source.path)
+        modules.run(self.program, self.source.path, min(MAX_STEPS, self._allowance))
         machine = self.program.executed[self.source.path]
         if machine.steps > machine.limit:
             self.unfinished.append(self.source.tree)
         self._keep(machine)
         scope_id = self.program.module_scopes[self.source.path]
-        module = self._machine(State({}, self.program.cells), scope_id)
+        module = self._machine(State({}, self.program.cells))
         with module.entered(Frame(self.program.scopes[scope_id])):
             self._forget_changeable(module, scope_id)
             self.relevance = Relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
         self._main(module.state, scope_id)
-        for entry in self._functions(self.source.tree.body, scope_id, module.state):
-            self._enter(entry, module.state, scope_id)
+        self._enter(list(self._functions(self.source.tree.body, scope_id, module.state)), module.state)
 
     def _namesakes(self, machine: Machine, scope_id: int) -> list[str]:
         """Return the names of kernels that this file imports from a module of the tree that has another function of that name."""
@@ -105,20 +114,19 @@ class Execution:
             if name in changed:
                 objects.forget(machine, value)
 
-    def _machine(self, module: State, scope_id: int) -> Machine:
-        machine = Machine(self.program, limit=min(MAX_STEPS, self._allowance))
+    def _machine(self, module: State, limit: int = MAX_STEPS) -> Machine:
+        machine = Machine(self.program, limit=min(limit, self._allowance))
         machine.state = module.fork()
         return machine
 
     def _keep(self, machine: Machine, case: Mapping[str, Any] | None = None) -> None:
         self.arrived += [replace(arrival, case=case or {}) for arrival in machine.arrivals]
-        self._called |= machine.called
         self._allowance -= machine.steps
 
     def _main(self, module: State, scope_id: int) -> None:
         """Execute what the file does when it is run as a script."""
         blocks = [node for node in self.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
-        machine = self._machine(module, scope_id)
+        machine = self._machine(module)
         machine.state.cells[(scope_id, "__name__")] = "__main__"
         for block in blocks:
             with machine.entered(Frame(self.program.scopes[scope_id])):
@@ -148,35 +156,57 @@ class Execution:
                 parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
                 yield from self._functions(parts, scope_id, module)
 
-    def _enter(self, entry: Entry, module: State, scope_id: int) -> None:
-        """Execute a function for each case that its decorators spell out, or with unknown arguments."""
+    def _enter(self, entries: Sequence[Entry], module: State) -> None:
+        """Execute functions, first those that take few steps, then the others: each case within its share of the steps."""
+        waiting = [(entry, case) for entry in entries for case in self._cases(entry, module)]
+        for most, last in ((FEW_STEPS, False), (MAX_STEPS, True)):
+            unfinished: list[tuple[Entry, Mapping[str, Value]]] = []
+            for position, (entry, case) in enumerate(waiting):
+                share = min(most, self._allowance // (len(waiting) - position))
+                if not self._execute(entry, case, module, limit=share, last=last):
+                    unfinished.append((entry, case))
+            waiting = unfinished
+
+    def _cases(self, entry: Entry, module: State) -> Sequence[Mapping[str, Value]]:
+        """Return the cases that a function's decorators spell out: one without arguments where they spell out none."""
         node: Any = entry.function.node
-        machine = self._machine(module, scope_id)
+        machine = self._machine(module)
         with machine.entered(Frame(self.program.scopes[entry.function.scope])):
             try:
-                spelled = cases.of(machine, node)
+                return cases.of(machine, node) or [{}]
             except (cases.TooMany, Exhausted):
                 self.unfinished.append(node)
-                return
-        for case in spelled or [{}]:
-            machine = self._machine(module, scope_id)
-            machine.expected = int(any(is_failure_expected(decorator) for decorator in node.decorator_list))
-            self._guarded(machine, node, lambda case=case, machine=machine: self._call(machine, entry, case))
-            self._keep(machine, case)
+                return ()
 
-    def _call(self, machine: Machine, entry: Entry, case: Mapping[str, Value]) -> None:
-        function, owner = entry.function, entry.owner
-        node: Any = function.node
+    def _execute(self, entry: Entry, case: Mapping[str, Value], module: State, *, limit: int, last: bool) -> bool:
+        """Execute a function; say whether that came to its end, or what it came to was kept because it is the last try."""
+        node: Any = entry.function.node
+        known = len(self.unfinished)
+        base, receiver = module, None
+        if entry.owner is not None and _receiver_name(node) is not None:
+            base, receiver = self._receiver(entry.owner, module)
+        machine = self._machine(base, limit)
+        machine.expected = int(any(is_failure_expected(decorator) for decorator in node.decorator_list))
+        with machine.entered(Frame(self.program.scopes[entry.function.scope])):
+            self._guarded(machine, node, lambda: self._call(machine, entry, case, receiver))
+        if machine.steps > machine.limit and not last:
+            del self.unfinished[known:]
+            self._allowance -= machine.steps
+            return False
+        self._keep(machine, case)
+        return True
+
+    def _call(self, machine: Machine, entry: Entry, case: Mapping[str, Value], receiver: Instance | None = None) -> None:
+        """Call a function with the arguments of a case; of the others only the annotations tell."""
+        function = entry.function
         scope = open_scope(machine, function)
         with machine.entered(Frame(scope)):
-            values = dict(case)
-            if owner is not None and (receiver := _receiver_name(node)) is not None:
-                values[receiver] = self._receiver(machine, owner)
-            values = annotated(machine, function, values)
+            name = _receiver_name(function.node) if receiver is not None else None
+            values = annotated(machine, function, {**case, **({name: receiver} if name else {})})
             machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
             if entry.callee is not None:
                 assume(machine, entry.callee, values)
-        self._run_body(machine, scope, node)
+        self._run_body(machine, scope, function.node)
 
     def _run_body(self, machine: Machine, scope: Scope, node: Any) -> None:
         before = set(machine.called)
@@ -196,21 +226,35 @@ class Execution:
             entry = Entry(Function(inner, scope.path, name, scope.id))
             self._guarded(machine, inner, lambda entry=entry: self._call(machine, entry, {}))
 
-    def _receiver(self, machine: Machine, owner: Class) -> Value:
+    def _receiver(self, owner: Class, module: State) -> tuple[State, Instance]:
         """Make an object on which a method is called: what its class shows of it, the rest unknown."""
-        made = Instance(machine.new_id(), owner)
-        for name in ("__init__", "setUp"):
-            initializer = objects.class_member(machine, owner, name)
-            if isinstance(initializer, Function):
-                self._initialize(machine, made, initializer)
+        if owner.scope not in self._receivers:
+            machine = self._machine(module, RECEIVER_STEPS)
+            with machine.entered(Frame(self.program.scopes[owner.scope])):
+                made = Instance(machine.new_id(), owner)
+                self._furnish(machine, made)
+            self._allowance -= machine.steps
+            self._receivers[owner.scope] = (machine.state, made)
+        return self._receivers[owner.scope]
+
+    def _furnish(self, machine: Machine, made: Instance) -> None:
+        """Set the attributes of an object as its initializers do, and forget those that other methods may have changed."""
+        owner, base = made.cls, machine.state
+        changed = assigned_attributes(owner, machine)
+        try:
+            for name in INITIALIZERS:
+                initializer = objects.class_member(machine, owner, name)
+                if isinstance(initializer, Function):
+                    self._initialize(machine, made, initializer)
+        except (Exhausted, RecursionError):
+            machine.state = base
+            changed = assigned_attributes(owner, machine, initializers=True)
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
             machine.state.cells[key] = machine.unknown(f"self.{name}", f"`{name}` is a field of `{owner.name}`")
-        for name in assigned_attributes(owner, machine):
-            if machine.read((made.id, name)) is not UNBOUND:
-                why = f"a method of `{owner.name}` sets `{name}`"
-                machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)
-        return made
+        for name in changed:
+            why = f"a method of `{owner.name}` sets `{name}`"
+            machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)
 
     def _initialize(self, machine: Machine, made: Instance, initializer: Function) -> None:
         node: Any = initializer.node

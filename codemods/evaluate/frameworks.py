@@ -9,6 +9,9 @@ TRANSPARENT = ("pytest.", "absl.testing.", "typing.", "unittest.", "functools.lr
                "torch.inference_mode", "abc.", "atexit.")  # fmt: skip
 """Where decorators come from that leave a function's arguments and result as they are."""
 
+PALLAS = "jax.experimental.pallas."
+"""Where the functions are that turn a function into a kernel."""
+
 _FAILURES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress",
                        "assertRaisesWithPredicateMatch", "xfail", "expectedFailure"})  # fmt: skip
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES, PACKAGES
-from codemods.evaluate.machine import Dies, Exhausted, Frame, Leaves, Machine
+from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
 from codemods.values import External, Imported, ListRef, Module, Opaque, Value
@@ -130,8 +130,8 @@ def _top_level(machine: Machine, node: ast.stmt) -> None:
         machine.state = machine.state.assume(machine.coin("the module is executed to its end"), branch=True) or machine.state
 
 
-def run(program: Program, path: str) -> None:
-    """Execute a module of the tree once; its cells are in `program.cells` from then on.
+def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
+    """Execute a module of the tree once; its cells are in `program.cells` from then on. `limit` is for one that is scanned.
 
     A module that is being executed already (a cycle of imports) is left as far as it has come. Modules that are only
     imported share an allowance of steps: how deep a tree's imports go must not decide how long a run takes.
@@ -139,7 +139,7 @@ def run(program: Program, path: str) -> None:
     if path in program.executed:
         return
     if path in program.scanned:
-        machine = Machine(program)
+        machine = Machine(program, limit=limit)
     else:
         machine = Machine(program, limit=min(MAX_IMPORT_STEPS, program.allowance), recording=False)
     source = program.source(path) if machine.limit > 0 else None

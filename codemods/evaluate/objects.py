@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from codemods.values import (
     Partial,
     Quantized,
     Value,
+    lineage,
 )
 
 if TYPE_CHECKING:
@@ -122,14 +122,6 @@ def class_member(machine: Machine, cls: Class, name: str) -> Value:
         if held is not UNBOUND:
             return held
     return UNBOUND
-
-
-def lineage(cls: Class) -> Iterator[Class]:
-    """Yield a class and its bases, depth first: near enough to Python's order for attributes."""
-    yield cls
-    for base in cls.bases:
-        if isinstance(base, Class):
-            yield from lineage(base)
 
 
 def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codemods.callees import WORDS
 from codemods.evaluate.program import Bindings
-from codemods.values import Class, Function
+from codemods.values import Class, Function, lineage
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -253,7 +253,16 @@ def escapes(outer: ast.AST, inner: Any) -> bool:
     )
 
 
-def assigned_attributes(owner: Class, machine: Machine) -> set[str]:
-    """Return the attributes that methods of a class other than its initializer set."""
-    methods = [held for name, held in machine.members(owner.scope).items() if name not in ("__init__", "setUp")]
-    return {name for held in methods if isinstance(held, Function) for name in machine.program.bindings(held.node).attributes}
+INITIALIZERS = ("__init__", "setUp")
+"""The methods that have run before any other method of an object does."""
+
+
+def assigned_attributes(owner: Class, machine: Machine, *, initializers: bool = False) -> set[str]:
+    """Return the attributes that methods of a class and its bases set; those of its initializers only on request."""
+    methods = [(name, held) for each in lineage(owner) for name, held in machine.members(each.scope).items()]
+    return {
+        attribute
+        for name, held in methods
+        if isinstance(held, Function) and (initializers or name not in INITIALIZERS)
+        for attribute in machine.program.bindings(held.node).attributes
+    }
