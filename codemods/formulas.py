@@ -152,6 +152,12 @@ def leaves(formula: Formula) -> Iterator[Formula]:
             yield formula
 
 
+def subjects(formula: Formula) -> set[Any]:
+    """Return the unknowns that a formula speaks of."""
+    keys = {leaf.key for leaf in leaves(formula) if isinstance(leaf, Equals | Truthy)}
+    return keys | integers(formula)
+
+
 def integers(formula: Formula) -> set[Symbol]:
     """Return the unknown integers that a formula speaks of."""
     found: set[Symbol] = set()

@@ -9,6 +9,7 @@ from typing import Any
 from codemods.callees import Callee
 from codemods.evaluate.arrays.contents import flat
 from codemods.evaluate.machine import Arrival
+from codemods.evaluate.operators import quotient
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
 from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant
@@ -87,6 +88,8 @@ def parameter_values(name: str, value: Value) -> dict[str, Value]:
         return {name: value, f"{name}_type": "int"}
     if is_constant(value):
         return {name: value, f"{name}_type": type(value).__name__}
+    if quotient(value) is not None:
+        return {name: value, f"{name}_type": "float"}
     return {name: value}
 
 

@@ -39,6 +39,7 @@ class Opaque:
         reason: why it is unknown.
         at_least: a lower bound, if it is an integer: 0 for the size of an axis.
         pure: whether it comes from a library, so that calling it changes nothing of ours.
+        default: the constant that it is unless a user says otherwise, as with an option; None where there is none.
     """
 
     key: Hashable
@@ -46,6 +47,7 @@ class Opaque:
     reason: Reason = field(compare=False)
     at_least: int | None = None
     pure: bool = field(default=False, compare=False)
+    default: Any = field(default=None, compare=False)
 
     def attribute(self, name: str, epoch: int = 0) -> Opaque:
         """Return the attribute `name`; `epoch` tells apart reads between which it may have changed."""
@@ -58,7 +60,8 @@ class Opaque:
 
     def symbol(self) -> Symbol:
         """Return it as an integer."""
-        return Symbol(self.key, self.text, self.at_least, self.reason)
+        usual = self.default if type(self.default) is int else None
+        return Symbol(self.key, self.text, self.at_least, self.reason, usual)
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,13 @@ class ListRef:
 @dataclass(frozen=True)
 class DictRef:
     """A dict with constant keys; its items are in the cells of `id`."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Parser:
+    """An `argparse.ArgumentParser`; its options, each with its name, value and default, are in the cells of `id`."""
 
     id: int
 

@@ -14,9 +14,9 @@ from codemods import geometry
 from codemods.evaluate.machine import Arrival, Machine
 from codemods.evaluate.program import Program
 from codemods.evaluate.relations import formula_of
-from codemods.facts import Facts
 from codemods.formulas import Formula, both, integers
 from codemods.search import counterexample
+from codemods.splitting import consistent, follows
 from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import Chip
@@ -82,7 +82,7 @@ class Judge:
             condition = both(*(formula for formula, _ in combination))
             arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
             known = [each.formula for each in self.arrival.path] + [condition]
-            if condition is False or not _consistent(known):
+            if condition is False or not consistent(known):
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [self._judge_one(rule, arguments, known, chip) for chip in chips]
@@ -123,7 +123,7 @@ class Judge:
         used = set().union(*map(integers, (formula, *known)))
         facts = [*known, *(fact for array in self.callee.contract.arrays
                            for fact in geometry.shape_facts(array, arguments.get(array.name), used))]  # fmt: skip
-        outcome = Facts(facts).decide(formula)
+        outcome = follows(formula, facts)
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
         seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
@@ -154,15 +154,6 @@ class Judge:
 
 def _is_known(value: Value) -> bool:
     return all(map(_is_known, value)) if isinstance(value, tuple) else is_constant(value)
-
-
-def _consistent(known: Sequence[Formula]) -> bool:
-    held: list[Formula] = []
-    for formula in known:
-        if Facts(held).decide(formula) is False:
-            return False
-        held.append(formula)
-    return True
 
 
 def _reason(values: Any) -> Reason | None:

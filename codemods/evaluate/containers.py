@@ -18,6 +18,7 @@ from codemods.values import (
     Instance,
     ListRef,
     Opaque,
+    Parser,
     Slice,
     Term,
     Value,
@@ -60,7 +61,7 @@ def _is_key(key: Value) -> bool:
     return not isinstance(key, Opaque | Term | Choice | Array | ListRef | DictRef)
 
 
-def forget(machine: Machine, container: ListRef | DictRef, text: str, why: str, node: ast.AST | None = None) -> None:
+def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, why: str, node: ast.AST | None = None) -> None:
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 

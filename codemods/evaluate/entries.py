@@ -193,7 +193,7 @@ class Execution:
                 self._initialize(machine, made, initializer)
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
-            machine.state.cells[key] = machine.unknown(f"self.{name}", f"`{name}` is a field of `{owner.name}`")
+            machine.state.cells[key] = objects.unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
         for name in assigned_attributes(owner, machine):
             if machine.read((made.id, name)) is not UNBOUND:
                 why = f"a method of `{owner.name}` sets `{name}`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codemods.evaluate import containers, objects
@@ -170,6 +170,11 @@ def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value
     return machine.unknown("a lowered function", "it is not followed", arguments.node, pure=True)
 
 
+def _item(machine: Machine, receiver: int, arguments: Arguments) -> Value:
+    """NumPy's integer scalars are numbers here."""
+    return receiver
+
+
 def _bit_length(machine: Machine, receiver: int, arguments: Arguments) -> Value:
     return receiver.bit_length()
 
@@ -190,7 +195,7 @@ def _index(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
     return parts.index(arguments.positional[0])
 
 
-METHODS: Mapping[tuple[type, str], Method] = {
+METHODS: dict[tuple[type, str], Method] = {
     (ListRef, "append"): _append,
     (ListRef, "extend"): _extend,
     (ListRef, "pop"): _pop,
@@ -211,6 +216,7 @@ METHODS: Mapping[tuple[type, str], Method] = {
     (str, "join"): _join,
     **{(str, name): _string(name) for name in _SAFE_STRING},
     (int, "bit_length"): _bit_length,
+    (int, "item"): _item,
     (Instance, "_replace"): _replace,
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
 }

@@ -12,6 +12,7 @@ from codemods.evaluate import arrays, containers, modules, mutation
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.program import Scope
+from codemods.evaluate.settings import option
 from codemods.evaluate.state import UNBOUND, choose
 from codemods.values import (
     Array,
@@ -27,6 +28,7 @@ from codemods.values import (
     Mesh,
     Module,
     Opaque,
+    Parser,
     Partial,
     Quantized,
     Value,
@@ -44,19 +46,25 @@ _OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
 LOOKING = ("lower", "trace", "eval_shape")
 """Methods of a jitted function that look at their arguments as a call does."""
 
+ABSL_FLAGS = -1
+"""Whose cells hold the flags of absl, by their names: a program has them once."""
+
 _DATACLASS = frozenset(
     {
         "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
         "attr.define", "attr.frozen", "pydantic.dataclasses.dataclass", "jax.tree_util.register_dataclass",
     }
 )  # fmt: skip
-_FIELD_BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings", "flax.linen.Module", "equinox.Module"})
+_SETTINGS = frozenset({"pydantic_settings.BaseSettings", "pydantic.BaseSettings", "pydantic.v1.BaseSettings"})
+_FIELD_BASES = frozenset({"pydantic.BaseModel", "flax.linen.Module", "equinox.Module", *_SETTINGS})
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """Return `value.name`."""
     match value:
+        case External("absl.flags.FLAGS") if (flag := machine.read((ABSL_FLAGS, name))) is not UNBOUND:
+            return flag
         case External(path):
             return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
         case Module():
@@ -153,7 +161,7 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
 def forget(machine: Machine, value: Value, node: ast.AST | None = None) -> None:
     """Forget what unknown code may change of a value that it was given."""
     match value:
-        case ListRef(id) | DictRef(id):
+        case ListRef(id) | DictRef(id) | Parser(id):
             machine.state.cells[(id, "contents")] = machine.unknown("a container", "unknown code may have changed it", node)
         case Instance(id, cls) if cls.kind not in ("namedtuple", "enum"):
             for name in machine.members(id):
@@ -265,12 +273,20 @@ def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]
     raise Unmodelled("which member of the enum it is is not known")
 
 
+def _reads_environment(cls: Class) -> bool:
+    """Say whether a class takes the fields that are not given from the environment."""
+    paths = {base.path for each in lineage(cls) for base in each.bases if isinstance(base, External)}
+    return bool(paths & _SETTINGS)
+
+
 def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
     cls = made.cls
     given = dict(zip(cls.fields, arguments.positional, strict=False)) | arguments.keywords
     for name in cls.fields:
         value = given.get(name, UNBOUND)
-        if value is UNBOUND and not arguments.spread:
+        if value is UNBOUND and _reads_environment(cls):
+            value = unknown_field(machine, cls, name, f"{cls.name}().{name}", f"a setting of `{cls.name}`")
+        elif value is UNBOUND and not arguments.spread:
             value = class_member(machine, cls, name)
             if isinstance(value, Partial) and value.function == External("dataclasses.field"):
                 value = _default(machine, value)
@@ -282,6 +298,14 @@ def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
     after = class_member(machine, cls, "__post_init__")
     if isinstance(after, Function):
         machine.call(Bound(made, after))
+
+
+def unknown_field(machine: Machine, cls: Class, name: str, text: str, kind: str) -> Value:
+    """Return a field of which nothing is known but what it is where nobody sets it."""
+    value = class_member(machine, cls, name)
+    if isinstance(value, Partial) and value.function == External("dataclasses.field"):
+        value = dict(value.keywords).get("default", UNBOUND)
+    return option(machine, text, None if value is UNBOUND else value, None, kind=kind)
 
 
 def _default(machine: Machine, field: Partial) -> Value:

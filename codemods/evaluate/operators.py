@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from codemods import formulas, terms
@@ -16,6 +17,7 @@ from codemods.values import (
     External,
     Instance,
     Opaque,
+    Reason,
     Term,
     Value,
     as_int,
@@ -72,12 +74,39 @@ def binary(op: str, left: Value, right: Value) -> Value:
     if isinstance(left, tuple) or isinstance(right, tuple):
         return _tuples(op, left, right)
     a, b = as_int(left), as_int(right)
-    if a is None or b is None or op not in _TERMS:
+    if op == "/" and a is not None and b is not None:
+        if b == 0:
+            raise Raises
+        return Opaque(("/", a, b), f"{a} / {b}", Reason(f"`{a} / {b}` is a float that is not known"))
+    function = _with_constant(op, b) if isinstance(b, int) and op not in _TERMS else _TERMS.get(op)
+    if a is None or b is None or function is None:
         raise Unmodelled(f"the result of `{op}` is not known for these operands")
     try:
-        return _TERMS[op](a, b)
+        return function(a, b)
     except ZeroDivisionError:
         raise Raises from None
+
+
+def _with_constant(op: str, constant: int) -> Callable[[terms.Int, int], terms.Int] | None:
+    """Return what an operator that is not one of the ring's does with a constant on its right, where it is arithmetic."""
+    match op:
+        case "<<" if 0 <= constant < terms.MAX_BITS:
+            return lambda value, by: terms.multiply(value, 1 << constant)
+        case ">>" if 0 <= constant < terms.MAX_BITS:
+            return lambda value, by: terms.floordiv(value, 1 << constant)
+        case "&" if constant >= 0 and not constant & (constant + 1):  # a mask of the lowest bits
+            return lambda value, mask: terms.mod(value, constant + 1)
+        case "&" if constant < 0 and not -constant & (-constant - 1):  # of all but the lowest bits
+            return lambda value, mask: terms.subtract(value, terms.mod(value, -constant))
+        case "**" if constant in (1, 2, 3):
+            return lambda value, exponent: reduce(terms.multiply, [value] * exponent)
+        case _:
+            return None
+
+
+def quotient(value: Value) -> tuple[terms.Int, terms.Int] | None:
+    """Return dividend and divisor of an unknown `a / b`."""
+    return value.key[1:] if isinstance(value, Opaque) and isinstance(value.key, tuple) and value.key[:1] == ("/",) else None
 
 
 def _constants(op: str, left: Any, right: Any) -> Value:
