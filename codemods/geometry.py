@@ -56,12 +56,11 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
             values = array.sizes(weight.shape) | _dtype(f"{name}_dtype", weight.dtype, weight.library)
             values |= _dtype(f"{name}_scales_dtype", scales.dtype, scales.library)
             return values | {f"{name}_scales_shape": scales.shape}
-        case Opaque():
-            shape = value.attribute("shape")
+        case Opaque(dtype=dtype):
             return {
                 f"{name}_rank": value.attribute("ndim"),
-                f"{name}_dtype": value.attribute("dtype"),
-                **{f"{name}_{axis}": shape.item(index) for axis, index in array.positions.items()},
+                **({f"{name}_dtype": value.attribute("dtype")} if dtype is None else _dtype(f"{name}_dtype", dtype, "")),
+                **{f"{name}_{axis}": value.shape.item(index) for axis, index in array.positions.items()},
             }
         case _:
             return {}
@@ -84,7 +83,7 @@ def _dtype(name: str, dtype: DType | None, library: str) -> dict[str, Value]:
 
 def parameter_values(name: str, value: Value) -> dict[str, Value]:
     """Return the names that a parameter defines: its value, and the name of its type where that is certain."""
-    if isinstance(value, Term) or (isinstance(value, Opaque) and value.at_least is not None):
+    if isinstance(value, Term) or (isinstance(value, Opaque) and (value.at_least is not None or value.kind == "int")):
         return {name: value, f"{name}_type": "int"}
     if is_constant(value):
         return {name: value, f"{name}_type": type(value).__name__}
@@ -99,7 +98,7 @@ def shape_facts(array: ArrayArgument, value: Value, used: set[Symbol]) -> Iterat
     Only sizes among `used` matter: others would only be in the way of a counterexample.
     """
     if isinstance(value, Opaque) and VARIADIC not in array.axes:
-        shape = value.attribute("shape")
+        shape = value.shape
         for index in range(len(array.axes)):
             back = shape.item(index - len(array.axes)).symbol()
             if back in used:

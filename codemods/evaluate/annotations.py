@@ -52,7 +52,7 @@ def refined(machine: Machine, function: Function, given: Mapping[str, Value]) ->
 
 def _assume_shape(machine: Machine, value: Opaque, array: Array) -> bool:
     """Go on with an execution in which an unknown array has this shape, unless it cannot."""
-    shape = value.attribute("shape")
+    shape = value.shape
     same = (equal(size, terms.of(shape.item(axis).symbol())) for axis, size in enumerate(array.shape))
     assumed = machine.state.assume(both(*same), branch=False)
     machine.state = assumed or machine.state

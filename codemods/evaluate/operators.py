@@ -21,6 +21,7 @@ from codemods.values import (
     Term,
     Value,
     as_int,
+    describe,
     is_constant,
     same,
 )
@@ -73,6 +74,8 @@ def binary(op: str, left: Value, right: Value) -> Value:
         return _constants(op, left, right)
     if isinstance(left, tuple) or isinstance(right, tuple):
         return _tuples(op, left, right)
+    if (scaled := _scaled(op, left, right)) is not None:
+        return scaled
     a, b = as_int(left), as_int(right)
     if op == "/" and a is not None and b is not None:
         if b == 0:
@@ -85,6 +88,21 @@ def binary(op: str, left: Value, right: Value) -> Value:
         return function(a, b)
     except ZeroDivisionError:
         raise Raises from None
+
+
+def _scaled(op: str, left: Value, right: Value) -> Opaque | None:
+    """Return what an operator makes of something unknown and a float: if the one is an array, an array of its shape."""
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, Opaque) and _is_float(other):
+            key = (op, getattr(left, "key", left), getattr(right, "key", right))
+            text = f"{describe(left)} {op} {describe(right)}"
+            both = value.kind and "float"
+            return Opaque(key, text, value.reason, pure=value.pure, kind=both, shaped=None if both else value)
+    return None
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value, float) or (isinstance(value, Opaque) and value.kind == "float")
 
 
 def _with_constant(op: str, constant: int) -> Callable[[terms.Int, int], terms.Int] | None:

@@ -45,7 +45,7 @@ def _int(machine: Machine, value: Value = 0, *base: Value) -> Value:
         return terms.floordiv(*quotient)
     if isinstance(value, Opaque):
         usual = int(value.default) if isinstance(value.default, str) and value.default.isdecimal() else value.default
-        return Opaque(("int", value.key), f"int({value.text})", value.reason, default=usual)
+        return Opaque(("int", value.key), f"int({value.text})", value.reason, default=usual, kind="int")
     if isinstance(value, Array) and value.shape == () and isinstance(value.contents, int):
         return value.contents
     if isinstance(value, Instance) and External("enum.IntEnum") in value.cls.bases:
@@ -60,6 +60,8 @@ def _float(machine: Machine, value: Value = 0.0) -> Value:
             return float(value)
         except (ValueError, OverflowError):
             raise Dies from None
+    if isinstance(value, Opaque):
+        return Opaque(("float", value.key), f"float({value.text})", value.reason, kind="float")
     raise Unmodelled("an unknown float")
 
 
@@ -199,7 +201,7 @@ def _pad_page_indices(machine: Machine, arguments: Arguments) -> Value:
             case Array((rows, pages)):
                 return replace(table, shape=(rows, _rounded_up(pages, by)), contents=None)
             case Opaque():
-                rows, pages = (integer(table.attribute("shape").item(axis)) for axis in (0, 1))
+                rows, pages = (integer(table.shape.item(axis)) for axis in (0, 1))
                 return Array((rows, _rounded_up(pages, by)), None)
             case _:
                 raise Unmodelled("the page table is not known")

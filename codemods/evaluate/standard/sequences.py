@@ -27,7 +27,7 @@ def _len(machine: Machine, value: Value) -> Value:
             return shape[0]
         case Opaque():
             if machine.state.epoch == 0:  # nothing has changed since: an array's length is the size of its first axis
-                size = value.attribute("shape").item(0)
+                size = value.shape.item(0)
                 return replace(size, text=f"len({value.text})")
             return Opaque(("len", value.key, machine.state.epoch), f"len({value.text})", value.reason, 0)
         case DictRef() if (contents := machine.contents(value)) is not None:
