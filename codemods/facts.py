@@ -172,7 +172,8 @@ class Facts:
             case Operation("floordiv", (value, int(divisor))) if divisor > 0:
                 found = self.bounds(value) // divisor
             case Operation("floordiv", (value, divisor)) if min(self.bounds(value).low, self.bounds(divisor).low) >= 0:
-                found = Interval(0, self.bounds(value).high)
+                least = int(self.bounds(value).low >= 1 and self.divides(divisor, value))
+                found = Interval(least, self.bounds(value).high)
             case Operation("min" | "max" as name, operands):
                 pick = min if name == "min" else max
                 ranges = [self.bounds(operand) for operand in operands]

@@ -19,7 +19,11 @@ class Compare:
     term: Term
 
     def __str__(self) -> str:
-        return f"{self.term} {self.op} 0"
+        constant = self.term.constant
+        body = terms.subtract(self.term, constant)
+        if any(coefficient > 0 for coefficient in terms.coefficients(body).values()):
+            return f"{body} {self.op} {-constant}"
+        return f"{terms.negate(body)} {'>=' if self.op == '<=' else self.op} {constant}"
 
 
 @dataclass(frozen=True)

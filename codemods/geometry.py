@@ -105,18 +105,30 @@ def shape_facts(array: ArrayArgument, value: Value, used: set[Symbol]) -> Iterat
                 yield equal(of(shape.item(index).symbol()), of(back))
 
 
-def missing(name: str, argument: str, value: Value, node: ast.expr | None) -> Opaque:
+def missing(name: str, argument: str, value: Value, node: ast.expr | None, arrival: Arrival) -> Opaque:
     """Stand in for a name whose value cannot be told, with the reason."""
+    path, call = arrival.source
     text = ast.unparse(node) if node is not None else argument
     if isinstance(value, Opaque):
         reason = value.reason
     elif value is UNKNOWN:
-        reason = Reason(f"the call does not show `{argument}`")
+        reason = Reason(_not_shown(argument, arrival), path, call.lineno)
     elif isinstance(value, Array | Quantized):
-        reason = Reason(f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank")
+        why = f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank"
+        reason = Reason(why, path, call.lineno)
     else:
-        reason = Reason(f"`{text}` is not known to be an array")
+        reason = Reason(f"`{text}` is not known to be an array", path, call.lineno)
     return Opaque((_MISSING, name), name, reason)
+
+
+def _not_shown(argument: str, arrival: Arrival) -> str:
+    """Say why an argument is not seen: the call spreads something, or it is made elsewhere by what the kernel is handed to."""
+    _, call = arrival.source
+    if not arrival.spread:
+        return f"the call gives no `{argument}`"
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(keyword.arg is None for keyword in call.keywords):
+        return f"`{argument}` may be in what the call spreads"
+    return f"`{ast.unparse(call.func)}` is given the function, and calls it with arguments that are not known"
 
 
 def is_missing(value: Value) -> bool:

@@ -170,8 +170,8 @@ class Class:
     name: str
     scope: int
     bases: tuple[Value, ...]
-    kind: str = "plain"  # or dataclass, namedtuple, enum: what makes its constructor
-    fields: tuple[str, ...] = ()
+    kind: str = "plain"  # or dataclass, namedtuple, enum, dict (a TypedDict): what makes its constructor
+    fields: tuple[str, ...] = ()  # of an enum, its members
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Rule, Verdict
 
 MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of
+MAX_TEXT = 80  # characters of a condition in a reason
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ class Judge:
         spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
         if len(combinations) > MAX_COMBINATIONS:
-            return Outcome(Verdict.UNPROVEN, reason=Reason("its arguments have too many possible values"))
-        outcomes: list[Outcome] = []
+            several = " and ".join(f"`{name}`" for name, values in zip(owners, spread, strict=True) if len(values) > 1)
+            return Outcome(Verdict.UNPROVEN, reason=Reason(f"{several} may have too many values", *self._place()))
+        outcomes: list[tuple[Formula, Outcome]] = []
         for combination in combinations:
             condition = both(*(formula for formula, _ in combination))
             arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
@@ -85,22 +87,30 @@ class Judge:
             if condition is False or not consistent(known):
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
-            outcomes += [self._judge_one(rule, arguments, known, chip) for chip in chips]
+            outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
         return self._join(outcomes)
 
-    def _join(self, outcomes: Sequence[Outcome]) -> Outcome:
+    def _join(self, outcomes: Sequence[tuple[Formula, Outcome]]) -> Outcome:
         """One violated alternative is a violation only if the source spells it out: if all are, and none is a branch."""
-        worst = [outcome for outcome in outcomes if outcome.verdict is not Verdict.PROVEN]
+        worst = [outcome for _, outcome in outcomes if outcome.verdict is not Verdict.PROVEN]
         if not worst:
-            return outcomes[0] if outcomes else Outcome(Verdict.UNPROVEN, reason=Reason("no execution reaches it"))
-        violated = [outcome for outcome in worst if outcome.verdict is Verdict.VIOLATED]
+            return outcomes[0][1] if outcomes else Outcome(Verdict.UNPROVEN, reason=Reason("no execution reaches it"))
+        violated = [(condition, outcome) for condition, outcome in outcomes if outcome.verdict is Verdict.VIOLATED]
         if len(violated) == len(outcomes) and not self._conditional:
-            return violated[0]
+            return violated[0][1]
         if violated:
-            shown = {name: value for name, (value, _) in violated[0].values.items() if is_constant(value)}
-            why = Reason("it fails in an execution that depends on a condition that is not known", *self._place())
-            return Outcome(Verdict.UNPROVEN, violated[0].values, violated[0].known, why, shown)
+            condition, first = violated[0]
+            shown = {name: value for name, (value, _) in first.values.items() if is_constant(value)}
+            return Outcome(Verdict.UNPROVEN, first.values, first.known, self._condition(condition), shown)
         return worst[0]
+
+    def _condition(self, alternative: Formula) -> Reason:
+        """Say on what it depends whether an execution that fails takes place."""
+        branches = [each.formula for each in self.arrival.path if each.branch]
+        text = str(alternative if alternative is not True else branches[-1])
+        if len(text) > MAX_TEXT or "\n" in text:
+            return Reason("it fails under a condition that is not known", *self._place())
+        return Reason(f"it fails if {text}, which is not known", *self._place())
 
     def _place(self) -> tuple[str, int]:
         path, node = self.arrival.source
@@ -140,7 +150,7 @@ class Judge:
         if qualified in held:
             return held[qualified]
         argument = geometry.owner(self.callee, name)
-        return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument))
+        return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument), self.arrival)
 
     def origin(self, name: str) -> str:
         """Return the expression that a name's value comes from, in the words of the call where it has them."""

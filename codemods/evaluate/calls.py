@@ -177,10 +177,13 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
                 cells=machine.state.cells,
             )
         )
-    query = arguments.positional[0] if arguments.positional else arguments.keywords.get("q")
+    named = {callee.contract_name(name): value for name, value in arguments.keywords.items()}
+    query = arguments.positional[0] if arguments.positional else named.get(callee.contract.arrays[0].name)
     if isinstance(query, Array):
         return replace(query, contents=None)
-    return machine.unknown(f"{callee.name}(...)", "the shape of the query is not known", arguments.node, pure=True)
+    return machine.unknown(
+        f"{callee.name}(...)", f"the shape of what `{callee.name}` gives is not known", arguments.node, pure=True
+    )
 
 
 def _call_contracted(machine: Machine, contracted: Contracted, arguments: Arguments) -> Value:

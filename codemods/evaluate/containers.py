@@ -13,6 +13,7 @@ from codemods.evaluate.machine import Dies
 from codemods.values import (
     Array,
     Choice,
+    Class,
     DictRef,
     Filtered,
     Instance,
@@ -22,6 +23,7 @@ from codemods.values import (
     Slice,
     Term,
     Value,
+    describe,
     is_constant,
     same,
 )
@@ -86,8 +88,22 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return tuple(arrays.index(value, position) for position in range(shape[0]))
         case Instance() if (fields := named_fields(machine, value)) is not None:
             return fields
+        case Class(kind="enum"):
+            return _members(machine, value)
         case _:
-            raise Unmodelled("its elements are not known")
+            raise Unmodelled(f"the elements of `{describe(value)}` are not known")
+
+
+def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
+    """Return the members of an enum in the order of their definition, without those that are other names of one."""
+    members: dict[Value, Value] = {}
+    for name in enum.fields:
+        member = machine.read((enum.scope, name))
+        value = machine.read((member.id, "value"))
+        if not is_constant(value):
+            raise Unmodelled(f"the values of `{enum.name}` are not known")
+        members.setdefault(value, member)
+    return tuple(members.values())
 
 
 def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
@@ -138,10 +154,14 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case Instance():
             fields = named_fields(machine, value)
             if fields is None:
-                raise Unmodelled("an item of an object")
+                raise Unmodelled(f"an item of an object of `{value.cls.name}` is not followed")
             return item(machine, fields, index)
         case DictRef():
             return _dict_item(machine, value, index)
+        case Class(kind="enum") if isinstance(index, str):
+            if index not in value.fields:
+                raise Dies
+            return machine.read((value.scope, index))
         case Filtered(parts) if index == 0:
             return first_of(machine, parts)
         case _:
@@ -155,20 +175,35 @@ def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
         if isinstance(held, Opaque):
             return held.item(key)
         raise Unmodelled("the contents of the dict are not known")
-    if isinstance(key, Opaque):  # one of the entries, each under the condition that this is its key
-        from codemods.evaluate.operators import equals
-        from codemods.evaluate.state import choose
-
-        found = choose((equals(key, known), held) for known, held in contents)
-        if not contents:
-            raise Dies
-        return found
+    if isinstance(key, Opaque):
+        return _entry(contents, key)
     for known, held in contents:
         if same(known, key) or (is_constant(known) and is_constant(key) and known == key):
             return held
     if not _is_key(key):
         raise Unmodelled("an item with an unknown key")
     raise Dies
+
+
+def entry(machine: Machine, value: DictRef, key: Opaque, default: Value) -> Value:
+    """Return `value.get(key, default)` for an unknown key."""
+    contents = machine.contents(value)
+    if contents is None:
+        raise Unmodelled("the contents of the dict are not known")
+    return _entry(contents, key, default)
+
+
+def _entry(contents: tuple[tuple[Value, Value], ...], key: Opaque, default: Any = Dies) -> Value:
+    """Return one of the entries, each under the condition that this is its key."""
+    from codemods.evaluate.operators import equals
+    from codemods.evaluate.state import choose
+
+    found = [(equals(key, known), held) for known, held in contents]
+    if default is not Dies:
+        found.append((formulas.both(*(formulas.invert(formula) for formula, _ in found)), default))
+    if not found:
+        raise Dies
+    return choose(found)
 
 
 def _sequence_item(machine: Machine, parts: tuple[Value, ...], value: Value, index: Value) -> Value:

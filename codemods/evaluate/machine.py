@@ -299,7 +299,7 @@ class Machine:
                 if (condition := both(formula, also)) is not False
             ]
             if len(combinations) > MAX_COMBINATIONS:
-                return self.unknown(text, "it has too many possible values")
+                return self.unknown(text, f"`{text}` may have more than {MAX_COMBINATIONS} values")
         results: list[tuple[Formula, Value]] = []
         for formula, chosen in combinations:
             if self.possible(formula):

@@ -10,7 +10,7 @@ from codemods.evaluate import containers, objects
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import DictRef, External, Function, Instance, ListRef, Partial, Transformed, Value, is_constant
+from codemods.values import DictRef, External, Function, Instance, ListRef, Opaque, Partial, Transformed, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -78,9 +78,12 @@ def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
     key = arguments.positional[0]
     if any(is_constant(known) and is_constant(key) and known == key for known, _ in contents):
         return containers.item(machine, receiver, key)
+    default = arguments.positional[1] if len(arguments.positional) > 1 else None
+    if isinstance(key, Opaque):
+        return containers.entry(machine, receiver, key, default)
     if not is_constant(key):
         raise Unmodelled("an item with an unknown key")
-    return arguments.positional[1] if len(arguments.positional) > 1 else None
+    return default
 
 
 def _pop_item(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:

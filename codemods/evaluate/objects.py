@@ -221,6 +221,8 @@ def _kind(bases: tuple[Value, ...]) -> str:
                 return "namedtuple"
             case External(path) if path in _ENUMS:
                 return "enum"
+            case External("typing.TypedDict" | "typing_extensions.TypedDict"):
+                return "dict"
             case External(path) if path in _FIELD_BASES:
                 return "dataclass"
             case Class() | External("builtins.object" | "abc.ABC" | "typing.Protocol" | "typing.Generic"):
@@ -232,14 +234,16 @@ def _kind(bases: tuple[Value, ...]) -> str:
 
 def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
     """Make the members of an enum: objects with a `name` and a `value`."""
+    names: list[str] = []
     for statement in node.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name = statement.targets[0].id
+            names.append(name)
             member = Instance(machine.new_id(), cls)
             machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
             machine.state.cells[(member.id, "name")] = name
             machine.state.cells[(cls.scope, name)] = member
-    return cls
+    return replace(cls, fields=tuple(names))
 
 
 def decorated_class(cls: Class, path: str) -> Class:
@@ -253,6 +257,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
 
     if cls.kind == "enum":
         return _member_by_value(machine, cls, arguments.positional)
+    if cls.kind == "dict":
+        return call(machine, External("builtins.dict"), arguments)
     made = Instance(machine.new_id(), cls)
     initializer = class_member(machine, cls, "__init__")
     if isinstance(initializer, Function):
@@ -270,7 +276,7 @@ def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]
             value = machine.read((held.id, "value"))
             if isinstance(value, str | int) and value == positional[0]:
                 return held
-    raise Unmodelled("which member of the enum it is is not known")
+    raise Unmodelled(f"which member of `{cls.name}` it is is not known")
 
 
 def _reads_environment(cls: Class) -> bool:

@@ -38,4 +38,4 @@ def _is(value: Opaque, choice: Value) -> formulas.Formula:
 
 def looked_up(machine: Machine, text: str, default: Value, node: ast.AST | None) -> Value:
     """Return what `getattr(x, name, default)` or `x.get(key, default)` gives for an unknown `x`."""
-    return option(machine, text, default, node, kind="looked up in what is not known")
+    return option(machine, text, default, node, kind="not set where the scanned source shows it")

@@ -49,7 +49,8 @@ def _unseen(machine: Machine, name: str, arguments: Arguments) -> Arguments:
 
 
 def _hidden(machine: Machine, value: Value, name: str, arguments: Arguments) -> Opaque:
-    return machine.unknown(describe(value), f"inside `{name}` it has another shape than outside", arguments.node)
+    inside = machine.unknown(describe(value), f"inside `{name}` it has another shape than outside", arguments.node)
+    return replace(inside, reason=value.reason, dtype=value.dtype) if isinstance(value, Opaque) else inside
 
 
 # vmap, scan and map
