@@ -115,6 +115,8 @@ class Facts:
             return False
         if terms.mod(value, divisor) == 0:
             return True
+        if isinstance(terms.single(divisor), Symbol) and self.bounds(divisor) == Interval(1, 1):
+            return True
         if depth == 0:
             return False
         match terms.single(divisor):
@@ -127,6 +129,17 @@ class Facts:
             if rest != value and self.divides(divisor, rest, depth - 1) and self.divides(divisor, smaller, depth - 1):
                 return True
         return False
+
+    @cached_property
+    def _not_dividing(self) -> set[Int]:
+        """The numbers of which the facts say that there is something that they do not divide."""
+        return {
+            divisor
+            for fact in self.known
+            if isinstance(fact, Not) and isinstance(fact.operand, Compare) and fact.operand.op == "=="
+            if isinstance(rest := terms.single(fact.operand.term), Operation) and rest.name == "mod"
+            for divisor in rest.operands[1:]
+        }
 
     # Bounds
 
@@ -165,7 +178,8 @@ class Facts:
         match atom:
             case Symbol(_, _, int(at_least)):
                 found = Interval(at_least, inf)
-                if Not(Compare("==", terms.subtract(terms.of(atom), at_least))) in self._index:  # type: ignore[arg-type]
+                excluded = Not(Compare("==", terms.subtract(terms.of(atom), at_least))) in self._index  # type: ignore[arg-type]
+                if excluded or (at_least == 1 and terms.of(atom) in self._not_dividing):  # 1 divides everything
                     found = Interval(at_least + 1, inf)
             case Operation("mod", (_, divisor)) if (most := self.bounds(divisor)).low >= 0:
                 found = Interval(0, most.high - 1)

@@ -58,7 +58,7 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
             return values | {f"{name}_scales_shape": scales.shape}
         case Opaque(dtype=dtype):
             return {
-                f"{name}_rank": value.attribute("ndim"),
+                f"{name}_rank": value.rank,
                 **({f"{name}_dtype": value.attribute("dtype")} if dtype is None else _dtype(f"{name}_dtype", dtype, "")),
                 **{f"{name}_{axis}": value.shape.item(index) for axis, index in array.positions.items()},
             }

@@ -76,6 +76,24 @@ class Opaque:
             else Opaque((self.key, ".", "shape", 0), f"{self.text}.shape", self.reason, pure=self.pure)
         )
 
+    @property
+    def rank(self) -> Opaque:
+        """How many axes it has, if it is an array."""
+        return (
+            self.shaped.rank
+            if self.shaped is not None
+            else Opaque((self.key, ".", "ndim", 0), f"{self.text}.ndim", self.reason, pure=self.pure)
+        )
+
+    @property
+    def length(self) -> Opaque | None:
+        """How many elements it has, if it is the shape of an array."""
+        match self.key:
+            case (key, ".", "shape", _):
+                return Opaque(key, self.text.removesuffix(".shape"), self.reason, pure=self.pure).rank
+            case _:
+                return None
+
     def symbol(self) -> Symbol:
         """Return it as an integer."""
         usual = self.default if type(self.default) is int else None
@@ -308,5 +326,11 @@ def describe(value: Value) -> str:
             return ", ".join(map(describe, value))
         case Choice(alternatives):
             return " or ".join(describe(each) for _, each in alternatives)
+        case ListRef() | DictRef() | Filtered():
+            return "a dict" if isinstance(value, DictRef) else "a list"
+        case Instance(cls=cls):
+            return f"an object of {cls.name}"
+        case Function(name=name) | Class(name) | Module(name):
+            return name
         case _:
             return repr(value)

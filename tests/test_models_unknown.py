@@ -108,7 +108,7 @@ def shape_of(source: str) -> str:
         ("thing.view(2, 3, 4)", "2, 3, 4"),
         ("jnp.einsum('ij,jk->ik', thing, y)", "thing.shape[0], 4"),
         ("jnp.pad(thing, ((0, 0), (0, n)))", "thing.shape[0], n + thing.shape[1]"),
-        ("jnp.concatenate([thing, y], axis=1)", "m, 4 + thing.shape[1]"),
+        ("jnp.concatenate([thing, y], axis=1)", "m, thing.shape[1] + 4"),
     ],
 )
 def test_sizes_are_as_certain_as_they_can_be(source: str, shape: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods import formulas
+from codemods import formulas, terms
 from codemods.evaluate import arrays, mutation
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
@@ -106,6 +107,28 @@ def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
     return tuple(members.values())
 
 
+def unknown_range(machine: Machine, start: terms.Int, stop: terms.Int, step: terms.Int, text: str) -> Opaque:
+    """Return a `range` of which it is not known how far it goes."""
+    made = machine.unknown(text, f"how far `{text}` goes is not known")
+    return replace(made, key=("range", made.key, start, stop, step))
+
+
+def any_element(machine: Machine, value: Value, text: str, why: str, node: ast.AST) -> Value:
+    """Return an unknown element of what is iterated, and go on with what is certain of it."""
+    made = machine.unknown(text, why, node)
+    match value:
+        case Opaque(key=("range", _, start, stop, int(step))) if step:
+            low, high = (start, terms.subtract(stop, 1)) if step > 0 else (terms.add(stop, 1), start)
+            least = low if isinstance(low, int) else None
+            made = replace(made, at_least=least, kind="int")
+            number = terms.of(made.symbol())
+            within = formulas.both(formulas.at_most(low, number), formulas.at_most(number, high))
+            machine.state = machine.state.assume(within, branch=False) or machine.state
+        case _:
+            pass
+    return made
+
+
 def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
     """Return the fields of a NamedTuple, in order."""
     if value.cls.kind != "namedtuple":
@@ -131,6 +154,11 @@ def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: as
         middle = make_list(machine, parts[starred : len(parts) - after])
         return (*parts[:starred], middle, *parts[len(parts) - after :])
 
+    if isinstance(value, Opaque) and starred is None and (length := value.length) is not None:
+        assumed = machine.state.assume(formulas.equal(terms.of(length.symbol()), len(targets)), branch=False)
+        if assumed is None:
+            raise Dies
+        machine.state = assumed
     whole = machine.spread(split, value)
     match whole:
         case tuple():
@@ -162,8 +190,8 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
             if index not in value.fields:
                 raise Dies
             return machine.read((value.scope, index))
-        case Filtered(parts) if index == 0:
-            return first_of(machine, parts)
+        case Filtered(parts) if index in (0, -1):
+            return first_of(machine, parts if index == 0 else parts[::-1])
         case _:
             return _sequence_item(machine, elements(machine, value), value, index)
 

@@ -68,14 +68,14 @@ def binary(op: str, left: Value, right: Value) -> Value:
         Raises: the scanned program would raise here.
         Unmodelled: the result cannot be told.
     """
-    if isinstance(left, Array) or isinstance(right, Array):
-        return arrays.binary(op, left, right)
     if is_constant(left) and is_constant(right):
         return _constants(op, left, right)
-    if isinstance(left, tuple) or isinstance(right, tuple):
-        return _tuples(op, left, right)
     if (scaled := _scaled(op, left, right)) is not None:
         return scaled
+    if isinstance(left, Array) or isinstance(right, Array):
+        return arrays.binary(op, left, right)
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return _tuples(op, left, right)
     a, b = as_int(left), as_int(right)
     if op == "/" and a is not None and b is not None:
         if b == 0:
@@ -91,9 +91,11 @@ def binary(op: str, left: Value, right: Value) -> Value:
 
 
 def _scaled(op: str, left: Value, right: Value) -> Opaque | None:
-    """Return what an operator makes of something unknown and a float: if the one is an array, an array of its shape."""
+    """Return what an operator makes of something unknown and a float, or an array that is a number: if the one is an array,
+    an array of its shape.
+    """
     for value, other in ((left, right), (right, left)):
-        if isinstance(value, Opaque) and _is_float(other):
+        if isinstance(value, Opaque) and value.at_least is None and _is_float(other):
             key = (op, getattr(left, "key", left), getattr(right, "key", right))
             text = f"{describe(left)} {op} {describe(right)}"
             both = value.kind and "float"
@@ -102,6 +104,8 @@ def _scaled(op: str, left: Value, right: Value) -> Opaque | None:
 
 
 def _is_float(value: Value) -> bool:
+    if isinstance(value, Array):
+        return value.shape == ()
     return isinstance(value, float) or (isinstance(value, Opaque) and value.kind == "float")
 
 

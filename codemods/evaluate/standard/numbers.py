@@ -14,7 +14,7 @@ from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Array, External, Instance, Opaque, Value
+from codemods.values import Array, External, Instance, Opaque, Value, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -41,7 +41,7 @@ def _int(machine: Machine, value: Value = 0, *base: Value) -> Value:
         except (ValueError, TypeError, OverflowError):
             raise Dies from None
     quotient = operators.quotient(value)
-    if quotient is not None and not base and all(at_least(part, 0) for part in quotient):
+    if quotient is not None and not base and (quotient[1] == 1 or all(at_least(part, 0) for part in quotient)):
         return terms.floordiv(*quotient)
     if isinstance(value, Opaque):
         usual = int(value.default) if isinstance(value.default, str) and value.default.isdecimal() else value.default
@@ -112,7 +112,9 @@ _rounding("builtins.round", round, None)
 def _real(name: str, function: Callable[..., float]) -> None:
     def real(machine: Machine, *values: Value) -> Value:
         if not all(isinstance(value, int | float) for value in values):
-            raise Unmodelled(f"`{name}` of a number that is not known")
+            shown = f"{name}({', '.join(map(describe, values))})"
+            key = (name, *(getattr(value, "key", value) for value in values))
+            return Opaque(key, shown, machine.reason(f"`{shown}` is not known"), kind="float")
         try:
             return function(*values)
         except (ValueError, OverflowError, TypeError):

@@ -14,7 +14,7 @@ from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Array, DictRef, Filtered, ListRef, Opaque, Value, is_constant
+from codemods.values import Array, DictRef, Filtered, ListRef, Opaque, Value, describe, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -25,6 +25,8 @@ def _len(machine: Machine, value: Value) -> Value:
     match value:
         case Array(shape) if shape:
             return shape[0]
+        case Opaque() if value.length is not None:
+            return value.length
         case Opaque():
             if machine.state.epoch == 0:  # nothing has changed since: an array's length is the size of its first axis
                 size = value.shape.item(0)
@@ -45,7 +47,9 @@ def _range(machine: Machine, *bounds: Value) -> Value:
             return range(*bounds)
         except (TypeError, ValueError):
             raise Dies from None
-    raise Unmodelled("how far the range goes is not known")
+    start, stop, *step = (0, *bounds) if len(bounds) == 1 else bounds
+    text = f"range({', '.join(map(describe, bounds))})"
+    return containers.unknown_range(machine, integer(start), integer(stop), integer(step[0]) if step else 1, text)
 
 
 @computes("builtins.tuple", "builtins.iter", "builtins.frozenset")

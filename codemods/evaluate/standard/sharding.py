@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import containers
@@ -37,7 +38,10 @@ def _mesh_of_devices(machine: Machine, arguments: Arguments) -> Value:
     names = _names(machine, given.get("axis_names"))
     if isinstance(devices, Array):
         return _mesh(machine, devices.shape, names)
-    sizes = tuple(machine.unknown(f"the size of mesh axis {name!r}", "the number of devices is not known") for name in names)
+    sizes = tuple(
+        replace(machine.unknown(f"the size of mesh axis {name!r}", "the number of devices is not known"), at_least=1)
+        for name in names
+    )
     return _mesh(machine, sizes, names)
 
 
