@@ -20,7 +20,15 @@ from codemods.evaluate.operators import NAMES
 from codemods.terms import Int, Symbol, Term
 from codemods.values import Array, Bound, Choice, DType, External, ListRef, Opaque, Quantized, Reason, Slice, Value
 
-MODULES = {"jnp": "jax.numpy", "np": "numpy", "jax": "jax", "lax": "jax.lax", "torch": "torch", "F": "torch.nn.functional"}
+MODULES = {
+    "jnp": "jax.numpy",
+    "np": "numpy",
+    "jax": "jax",
+    "lax": "jax.lax",
+    "torch": "torch",
+    "F": "torch.nn.functional",
+    "einops": "einops",
+}
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 

@@ -10,7 +10,7 @@ from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.terms import Symbol
 from codemods.values import Array, Choice, DType, Opaque, Reason, Value
 
-from . import test_models_jax, test_models_jax_numpy, test_models_numpy, torch_expressions
+from . import test_models_einops, test_models_jax, test_models_jax_numpy, test_models_numpy, torch_expressions
 from .model_programs import INPUTS, Interpreter, as_tuples, inputs, recorded
 
 NOT_RUN = {
@@ -259,6 +259,8 @@ def test_every_model_is_held_against_its_library() -> None:
             _run(expression, {each: pair[0] for each, pair in inputs("numpy").items()})
         for expression in test_models_jax.EVERYWHERE:
             _run(expression, {each: pair[0] for each, pair in test_models_jax.names().items()})
+        for expression in test_models_einops.SHAPES:
+            _run(expression, {each: pair[0] for each, pair in inputs("numpy").items()})
         for expression in torch_expressions.EVERYWHERE:
             _run(expression, torch_names)
     unasked = MODELS.keys() - asked
