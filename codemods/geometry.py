@@ -131,6 +131,13 @@ def _not_shown(argument: str, arrival: Arrival) -> str:
     return f"`{ast.unparse(call.func)}` is given the function, and calls it with arguments that are not known"
 
 
+def has_rank(callee: Callee, arguments: Mapping[str, Value]) -> bool:
+    """Say whether no array among the arguments has another number of axes than the contract demands."""
+    axes = {array.name: array.axes for array in callee.contract.arrays if VARIADIC not in array.axes}
+    pairs = ((axes[name], value) for name, value in arguments.items() if name in axes)
+    return all(len(value.shape) == len(named) for named, value in pairs if isinstance(value, Array))
+
+
 def is_missing(value: Value) -> bool:
     """Say whether a value only stands in for a name that the call does not define."""
     return isinstance(value, Opaque) and isinstance(value.key, tuple) and value.key[0] is _MISSING

@@ -79,6 +79,8 @@ class Judge:
         if len(combinations) > MAX_COMBINATIONS:
             several = " and ".join(f"`{name}`" for name, values in zip(owners, spread, strict=True) if len(values) > 1)
             return Outcome(Verdict.UNPROVEN, reason=Reason(f"{several} may have too many values", *self._place()))
+        if not any(name.endswith("_rank") for name in rule.relation.names):  # that is for the rule about ranks to say
+            combinations = [each for each in combinations if self._has_rank(owners, each)] or combinations
         outcomes: list[tuple[Formula, Outcome]] = []
         for combination in combinations:
             condition = both(*(formula for formula, _ in combination))
@@ -89,6 +91,9 @@ class Judge:
             chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
         return self._join(outcomes)
+
+    def _has_rank(self, owners: Sequence[str], combination: Sequence[tuple[Formula, Value]]) -> bool:
+        return geometry.has_rank(self.callee, {name: value for name, (_, value) in zip(owners, combination, strict=True)})
 
     def _join(self, outcomes: Sequence[tuple[Formula, Outcome]]) -> Outcome:
         """One violated alternative is a violation only if the source spells it out: if all are, and none is a branch."""

@@ -215,4 +215,5 @@ def assigned(machine: Machine, base: State, statements: Sequence[ast.stmt]) -> s
 def forget(machine: Machine, cells: Iterable[Cell], why: str, node: ast.AST) -> None:
     """Make cells unknown."""
     for cell in sorted(cells, key=str):
-        machine.state.cells[cell] = machine.unknown(cell[1], why, node)
+        named = "a container" if cell[1] == "contents" else f"`{cell[1]}`"
+        machine.state.cells[cell] = machine.unknown(cell[1], f"{named}: {why}", node)
