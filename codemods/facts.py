@@ -123,6 +123,8 @@ class Facts:
             return False
         if terms.mod(value, divisor) == 0:
             return True
+        if isinstance(terms.single(divisor), Symbol) and self.bounds(divisor) == Interval(1, 1):
+            return True
         if depth == 0:
             return False
         match terms.single(divisor):
@@ -135,6 +137,17 @@ class Facts:
             if rest != value and self.divides(divisor, rest, depth - 1) and self.divides(divisor, smaller, depth - 1):
                 return True
         return False
+
+    @cached_property
+    def _not_dividing(self) -> set[Int]:
+        """The numbers of which the facts say that there is something that they do not divide."""
+        return {
+            divisor
+            for fact in self.known
+            if isinstance(fact, Not) and isinstance(fact.operand, Compare) and fact.operand.op == "=="
+            if isinstance(rest := terms.single(fact.operand.term), Operation) and rest.name == "mod"
+            for divisor in rest.operands[1:]
+        }
 
     # Bounds
 
@@ -178,13 +191,15 @@ class Facts:
         match atom:
             case Symbol(_, _, int(at_least)):
                 above = Not(Compare("==", terms.subtract(terms.of(atom), at_least))) in self._index  # type: ignore[arg-type]
+                above |= at_least == 1 and terms.of(atom) in self._not_dividing  # 1 divides everything
                 return Interval(at_least + above, inf)
             case Operation("mod", (_, divisor)) if (most := self.bounds(divisor)).low >= 0:
                 return Interval(0, most.high - 1)
             case Operation("floordiv", (value, int(divisor))) if divisor > 0:
                 return self.bounds(value) // divisor
             case Operation("floordiv", (value, divisor)) if min(self.bounds(value).low, self.bounds(divisor).low) >= 0:
-                return Interval(0, self.bounds(value).high)
+                least = int(self.bounds(value).low >= 1 and self.divides(divisor, value))
+                return Interval(least, self.bounds(value).high)
             case Operation("min" | "max" as name, operands):
                 pick = min if name == "min" else max
                 ranges = [self.bounds(operand) for operand in operands]

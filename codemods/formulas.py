@@ -38,7 +38,11 @@ class Compare(_Formula):
         return at_most(1, self.term) if self.op == "<=" else Not(self)
 
     def __str__(self) -> str:
-        return f"{self.term} {self.op} 0"
+        constant = self.term.constant
+        body = terms.subtract(self.term, constant)
+        if any(coefficient > 0 for _, coefficient in terms.monomials(body)):
+            return f"{body} {self.op} {-constant}"
+        return f"{terms.negate(body)} {'>=' if self.op == '<=' else self.op} {constant}"
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,12 @@ def leaves(formula: Formula) -> Iterator[Formula]:
                 yield from leaves(operand)
         case _:
             yield formula
+
+
+def subjects(formula: Formula) -> set[Any]:
+    """Return the unknowns that a formula speaks of."""
+    keys = {leaf.key for leaf in leaves(formula) if isinstance(leaf, Equals | Truthy)}
+    return keys | integers(formula)
 
 
 def integers(formula: Formula) -> set[Symbol]:

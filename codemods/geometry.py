@@ -9,6 +9,7 @@ from typing import Any
 from codemods.callees import Callee
 from codemods.evaluate.arrays.contents import flat
 from codemods.evaluate.machine import Arrival
+from codemods.evaluate.operators import quotient
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
 from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant
@@ -55,12 +56,11 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
             values = array.sizes(weight.shape) | _dtype(f"{name}_dtype", weight.dtype, weight.library)
             values |= _dtype(f"{name}_scales_dtype", scales.dtype, scales.library)
             return values | {f"{name}_scales_shape": scales.shape}
-        case Opaque():
-            shape = value.attribute("shape")
+        case Opaque(dtype=dtype):
             return {
-                f"{name}_rank": value.attribute("ndim"),
-                f"{name}_dtype": value.attribute("dtype"),
-                **{f"{name}_{axis}": shape.item(index) for axis, index in array.positions.items()},
+                f"{name}_rank": value.rank,
+                **({f"{name}_dtype": value.attribute("dtype")} if dtype is None else _dtype(f"{name}_dtype", dtype, "")),
+                **{f"{name}_{axis}": value.shape.item(index) for axis, index in array.positions.items()},
             }
         case _:
             return {}
@@ -83,10 +83,12 @@ def _dtype(name: str, dtype: DType | None, library: str) -> dict[str, Value]:
 
 def parameter_values(name: str, value: Value) -> dict[str, Value]:
     """Return the names that a parameter defines: its value, and the name of its type where that is certain."""
-    if isinstance(value, Term) or (isinstance(value, Opaque) and value.at_least is not None):
+    if isinstance(value, Term) or (isinstance(value, Opaque) and (value.at_least is not None or value.kind == "int")):
         return {name: value, f"{name}_type": "int"}
     if is_constant(value):
         return {name: value, f"{name}_type": type(value).__name__}
+    if quotient(value) is not None:
+        return {name: value, f"{name}_type": "float"}
     return {name: value}
 
 
@@ -96,25 +98,44 @@ def shape_facts(array: ArrayArgument, value: Value, used: set[Symbol]) -> Iterat
     Only sizes among `used` matter: others would only be in the way of a counterexample.
     """
     if isinstance(value, Opaque) and VARIADIC not in array.axes:
-        shape = value.attribute("shape")
+        shape = value.shape
         for index in range(len(array.axes)):
             back = shape.item(index - len(array.axes)).symbol()
             if back in used:
                 yield equal(of(shape.item(index).symbol()), of(back))
 
 
-def missing(name: str, argument: str, value: Value, node: ast.expr | None) -> Opaque:
+def missing(name: str, argument: str, value: Value, node: ast.expr | None, arrival: Arrival) -> Opaque:
     """Stand in for a name whose value cannot be told, with the reason."""
+    path, call = arrival.source
     text = ast.unparse(node) if node is not None else argument
     if isinstance(value, Opaque):
         reason = value.reason
     elif value is UNKNOWN:
-        reason = Reason(f"the call does not show `{argument}`")
+        reason = Reason(_not_shown(argument, arrival), path, call.lineno)
     elif isinstance(value, Array | Quantized):
-        reason = Reason(f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank")
+        why = f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank"
+        reason = Reason(why, path, call.lineno)
     else:
-        reason = Reason(f"`{text}` is not known to be an array")
+        reason = Reason(f"`{text}` is not known to be an array", path, call.lineno)
     return Opaque((_MISSING, name), name, reason)
+
+
+def _not_shown(argument: str, arrival: Arrival) -> str:
+    """Say why an argument is not seen: the call spreads something, or it is made elsewhere by what the kernel is handed to."""
+    _, call = arrival.source
+    if not arrival.spread:
+        return f"the call gives no `{argument}`"
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(keyword.arg is None for keyword in call.keywords):
+        return f"`{argument}` may be in what the call spreads"
+    return f"`{ast.unparse(call.func)}` is given the function, and calls it with arguments that are not known"
+
+
+def has_rank(callee: Callee, arguments: Mapping[str, Value]) -> bool:
+    """Say whether no array among the arguments has another number of axes than the contract demands."""
+    axes = {array.name: array.axes for array in callee.contract.arrays if VARIADIC not in array.axes}
+    pairs = ((axes[name], value) for name, value in arguments.items() if name in axes)
+    return all(len(value.shape) == len(named) for named, value in pairs if isinstance(value, Array))
 
 
 def is_missing(value: Value) -> bool:

@@ -17,9 +17,9 @@ _TRIALS = 4000  # of combinations, in all
 def counterexample(formula: Formula, known: Sequence[Formula]) -> dict[str, Any] | None:
     """Return the least values of the unknowns of `formula` that break it although `known` holds, by their text.
 
-    Sizes are tried from 1 up. None where the search finds nothing, which proves nothing.
+    What has a usual value is tried with it first, and sizes from 1 up. None where the search finds nothing, which proves nothing.
     """
-    relevant = [fact for fact in known if _subjects(fact) & _subjects(formula)]
+    relevant = [fact for fact in known if formulas.subjects(fact) & formulas.subjects(formula)]
     symbols = sorted(set().union(formulas.integers(formula), *map(formulas.integers, relevant)), key=lambda each: each.text)
     coins = [
         leaf
@@ -38,12 +38,6 @@ def counterexample(formula: Formula, known: Sequence[Formula]) -> dict[str, Any]
                 shown: dict[str, Any] = {symbol.text: number for symbol, number in numbers.items()}
                 return (shown | {coin.text: _shown(coin) for coin, outcome in held.items() if outcome}) or None
     return None
-
-
-def _subjects(formula: Formula) -> set[Any]:
-    """Return the unknowns that a formula speaks of."""
-    keys = {leaf.key for leaf in formulas.leaves(formula) if isinstance(leaf, Equals | Truthy)}
-    return keys | formulas.integers(formula)
 
 
 def _shown(coin: Equals | Truthy) -> Any:
@@ -74,9 +68,14 @@ def _decided(formula: Formula, coins: Mapping[Any, bool]) -> Formula | None:
 
 
 def _assignments(symbols: Sequence[Symbol]) -> Iterator[dict[Symbol, int]]:
-    """Yield values for the symbols, those with the smaller sum first."""
+    """Yield values for the symbols: first the usual ones, where there are any, and then those with the smaller sum."""
+    usual = {symbol: symbol.usual for symbol in symbols if symbol.usual is not None}
+    others = [symbol for symbol in symbols if symbol not in usual]
+    if usual and others:
+        yield from (usual | numbers for numbers in itertools.islice(_assignments(others), _TRIALS // 4))
+    elif usual or not symbols:
+        yield usual
     if not symbols:
-        yield {}
         return
     trials = 0
     for total in itertools.count(len(symbols)):

@@ -29,12 +29,14 @@ class Symbol:
         text: the source expression it stands for, e.g. `page_indices.shape[1]`.
         at_least: a lower bound; 0 for the size of an axis, None where nothing is known.
         reason: why it is unknown.
+        usual: the value that it has unless a user says otherwise, where there is one.
     """
 
     key: Hashable
     text: str
     at_least: int | None = None
     reason: object = field(default=None, compare=False, repr=False)
+    usual: int | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text

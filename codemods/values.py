@@ -39,6 +39,9 @@ class Opaque:
         reason: why it is unknown.
         at_least: a lower bound, if it is an integer: 0 for the size of an axis.
         pure: whether it comes from a library, so that calling it changes nothing of ours.
+        default: the constant that it is unless a user says otherwise, as with an option; None where there is none.
+        kind: the type of number that it certainly is, `int` or `float`; empty where that is not known.
+        shaped: an unknown array that has its shape; `dtype` is then its dtype, if that is known.
     """
 
     key: Hashable
@@ -46,19 +49,55 @@ class Opaque:
     reason: Reason = field(compare=False)
     at_least: int | None = None
     pure: bool = field(default=False, compare=False)
+    default: Any = field(default=None, compare=False)
+    kind: str = field(default="", compare=False)
+    shaped: Opaque | None = field(default=None, compare=False)
+    dtype: DType | None = field(default=None, compare=False)
 
-    def attribute(self, name: str, epoch: int = 0) -> Opaque:
+    def attribute(self, name: str, epoch: int = 0) -> Opaque | DType:
         """Return the attribute `name`; `epoch` tells apart reads between which it may have changed."""
+        if name == "dtype" and self.dtype is not None:
+            return self.dtype
+        if self.shaped is not None and name in ("shape", "ndim", "size"):
+            return self.shaped.attribute(name, epoch)
         return Opaque((self.key, ".", name, epoch), f"{self.text}.{name}", self.reason, pure=self.pure)
 
     def item(self, index: Any) -> Opaque:
         sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape"
-        shown = repr(index) if isinstance(index, str) else str(index)
+        shown = repr(index) if isinstance(index, str) else describe(index)
         return Opaque((self.key, "[]", index), f"{self.text}[{shown}]", self.reason, 0 if sized else None, self.pure)
+
+    @property
+    def shape(self) -> Opaque:
+        """What it has for a shape, if it is an array."""
+        return (
+            self.shaped.shape
+            if self.shaped is not None
+            else Opaque((self.key, ".", "shape", 0), f"{self.text}.shape", self.reason, pure=self.pure)
+        )
+
+    @property
+    def rank(self) -> Opaque:
+        """How many axes it has, if it is an array."""
+        return (
+            self.shaped.rank
+            if self.shaped is not None
+            else Opaque((self.key, ".", "ndim", 0), f"{self.text}.ndim", self.reason, pure=self.pure)
+        )
+
+    @property
+    def length(self) -> Opaque | None:
+        """How many elements it has, if it is the shape of an array."""
+        match self.key:
+            case (key, ".", "shape", _):
+                return Opaque(key, self.text.removesuffix(".shape"), self.reason, pure=self.pure).rank
+            case _:
+                return None
 
     def symbol(self) -> Symbol:
         """Return it as an integer."""
-        return Symbol(self.key, self.text, self.at_least, self.reason)
+        usual = self.default if type(self.default) is int else None
+        return Symbol(self.key, self.text, self.at_least, self.reason, usual)
 
 
 @dataclass(frozen=True)
@@ -157,8 +196,8 @@ class Class:
     name: str
     scope: int
     bases: tuple[Value, ...]
-    kind: str = "plain"  # or dataclass, namedtuple, enum: what makes its constructor
-    fields: tuple[str, ...] = ()
+    kind: str = "plain"  # or dataclass, namedtuple, enum, dict (a TypedDict): what makes its constructor
+    fields: tuple[str, ...] = ()  # of an enum, its members
 
 
 @dataclass(frozen=True)
@@ -179,6 +218,13 @@ class ListRef:
 @dataclass(frozen=True)
 class DictRef:
     """A dict with constant keys; its items are in the cells of `id`."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Parser:
+    """An `argparse.ArgumentParser`; its options, each with its name, value and default, are in the cells of `id`."""
 
     id: int
 
@@ -289,5 +335,18 @@ def describe(value: Value) -> str:
             return f"{dtype.name if dtype else 'array'}[{', '.join(map(str, shape))}]"
         case External(path):
             return path
+        case Slice(lower, upper, step):
+            bounds = ["" if bound is None else describe(bound) for bound in (lower, upper)]
+            return ":".join(bounds if step is None else [*bounds, describe(step)])
+        case tuple():
+            return ", ".join(map(describe, value))
+        case Choice(alternatives):
+            return " or ".join(describe(each) for _, each in alternatives)
+        case ListRef() | DictRef() | Filtered():
+            return "a dict" if isinstance(value, DictRef) else "a list"
+        case Instance(cls=cls):
+            return f"an object of {cls.name}"
+        case Function(name=name) | Class(name) | Module(name):
+            return name
         case _:
             return repr(value)

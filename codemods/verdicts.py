@@ -14,9 +14,9 @@ from codemods import geometry
 from codemods.evaluate.machine import Arrival, Machine
 from codemods.evaluate.program import Program
 from codemods.evaluate.relations import formula_of
-from codemods.facts import Facts
 from codemods.formulas import Formula, both, integers
 from codemods.search import counterexample
+from codemods.splitting import consistent, follows
 from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import Chip
@@ -25,6 +25,7 @@ from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Rule, Verdict
 
 MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of
+MAX_TEXT = 80  # characters of a condition in a reason
 
 
 @dataclass(frozen=True)
@@ -76,31 +77,45 @@ class Judge:
         spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
         if len(combinations) > MAX_COMBINATIONS:
-            return Outcome(Verdict.UNPROVEN, reason=Reason("its arguments have too many possible values"))
-        outcomes: list[Outcome] = []
+            several = " and ".join(f"`{name}`" for name, values in zip(owners, spread, strict=True) if len(values) > 1)
+            return Outcome(Verdict.UNPROVEN, reason=Reason(f"{several} may have too many values", *self._place()))
+        if not any(name.endswith("_rank") for name in rule.relation.names):  # that is for the rule about ranks to say
+            combinations = [each for each in combinations if self._has_rank(owners, each)] or combinations
+        outcomes: list[tuple[Formula, Outcome]] = []
         for combination in combinations:
             condition = both(*(formula for formula, _ in combination))
             arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
             known = [each.formula for each in self.arrival.path] + [condition]
-            if condition is False or not _consistent(known):
+            if condition is False or not consistent(known):
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
-            outcomes += [self._judge_one(rule, arguments, known, chip) for chip in chips]
+            outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
         return self._join(outcomes)
 
-    def _join(self, outcomes: Sequence[Outcome]) -> Outcome:
+    def _has_rank(self, owners: Sequence[str], combination: Sequence[tuple[Formula, Value]]) -> bool:
+        return geometry.has_rank(self.callee, {name: value for name, (_, value) in zip(owners, combination, strict=True)})
+
+    def _join(self, outcomes: Sequence[tuple[Formula, Outcome]]) -> Outcome:
         """One violated alternative is a violation only if the source spells it out: if all are, and none is a branch."""
-        worst = [outcome for outcome in outcomes if outcome.verdict is not Verdict.PROVEN]
+        worst = [outcome for _, outcome in outcomes if outcome.verdict is not Verdict.PROVEN]
         if not worst:
-            return outcomes[0] if outcomes else Outcome(Verdict.UNPROVEN, reason=Reason("no execution reaches it"))
-        violated = [outcome for outcome in worst if outcome.verdict is Verdict.VIOLATED]
+            return outcomes[0][1] if outcomes else Outcome(Verdict.UNPROVEN, reason=Reason("no execution reaches it"))
+        violated = [(condition, outcome) for condition, outcome in outcomes if outcome.verdict is Verdict.VIOLATED]
         if len(violated) == len(outcomes) and not self._conditional:
-            return violated[0]
+            return violated[0][1]
         if violated:
-            shown = {name: value for name, (value, _) in violated[0].values.items() if is_constant(value)}
-            why = Reason("it fails in an execution that depends on a condition that is not known", *self._place())
-            return Outcome(Verdict.UNPROVEN, violated[0].values, violated[0].known, why, shown)
+            condition, first = violated[0]
+            shown = {name: value for name, (value, _) in first.values.items() if is_constant(value)}
+            return Outcome(Verdict.UNPROVEN, first.values, first.known, self._condition(condition), shown)
         return worst[0]
+
+    def _condition(self, alternative: Formula) -> Reason:
+        """Say on what it depends whether an execution that fails takes place."""
+        branches = [each.formula for each in self.arrival.path if each.branch]
+        text = str(alternative if alternative is not True else branches[-1])
+        if len(text) > MAX_TEXT or "\n" in text:
+            return Reason("it fails under a condition that is not known", *self._place())
+        return Reason(f"it fails if {text}, which is not known", *self._place())
 
     def _place(self) -> tuple[str, int]:
         path, node = self.arrival.source
@@ -123,7 +138,7 @@ class Judge:
         used = set().union(*map(integers, (formula, *known)))
         facts = [*known, *(fact for array in self.callee.contract.arrays
                            for fact in geometry.shape_facts(array, arguments.get(array.name), used))]  # fmt: skip
-        outcome = Facts(facts).decide(formula)
+        outcome = follows(formula, facts)
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
         seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
@@ -140,7 +155,7 @@ class Judge:
         if qualified in held:
             return held[qualified]
         argument = self.callee.contract.owners.get(name, "")
-        return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument))
+        return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument), self.arrival)
 
     def origin(self, name: str) -> str:
         """Return the expression that a name's value comes from, in the words of the call where it has them."""
@@ -154,15 +169,6 @@ class Judge:
 
 def _is_known(value: Value) -> bool:
     return all(map(_is_known, value)) if isinstance(value, tuple) else is_constant(value)
-
-
-def _consistent(known: Sequence[Formula]) -> bool:
-    held: list[Formula] = []
-    for formula in known:
-        if Facts(held).decide(formula) is False:
-            return False
-        held.append(formula)
-    return True
 
 
 def _reason(values: Any) -> Reason | None:

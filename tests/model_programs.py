@@ -13,14 +13,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from codemods import terms
+from codemods import formulas, terms
 from codemods.evaluate import arrays
-from codemods.evaluate.library import MODELS, Call
+from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.operators import NAMES
 from codemods.terms import Int, Symbol, Term
-from codemods.values import Array, Bound, DType, External, ListRef, Opaque, Quantized, Reason, Slice, Value
+from codemods.values import Array, Bound, Choice, DType, External, ListRef, Opaque, Quantized, Reason, Slice, Value
 
-MODULES = {"jnp": "jax.numpy", "np": "numpy", "jax": "jax", "lax": "jax.lax", "torch": "torch", "F": "torch.nn.functional"}
+MODULES = {
+    "jnp": "jax.numpy",
+    "np": "numpy",
+    "jax": "jax",
+    "lax": "jax.lax",
+    "torch": "torch",
+    "F": "torch.nn.functional",
+    "einops": "einops",
+}
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
@@ -49,7 +57,7 @@ class Interpreter:
         self.counter = count()
 
     def run(self, source: str) -> Value:
-        return self.value(ast.parse(source, mode="eval").body)
+        return self._value(ast.parse(source, mode="eval").body)
 
     def elements(self, value: Value) -> tuple[Value, ...]:
         return self.lists[value.id] if isinstance(value, ListRef) else tuple(value)
@@ -58,6 +66,13 @@ class Interpreter:
         return Opaque(("fresh", next(self.counter)), text, Reason("it is new"))
 
     def value(self, node: ast.expr | None) -> Value:
+        """Return the value of a part of an expression; what is made of each of its alternatives, no model is asked."""
+        found = self._value(node)
+        if isinstance(found, Choice):
+            raise Unmodelled("a part that may be one of several arrays")
+        return found
+
+    def _value(self, node: ast.expr | None) -> Value:
         match node:
             case None:
                 return None
@@ -174,6 +189,10 @@ def assert_agrees(model: Value, real: Any, known: Mapping[Symbol, int] | None = 
             assert_same_size(model, int(real), known or {})
         case External():
             assert not hasattr(real, "dtype")
+        case Choice(alternatives):
+            held = [value for formula, value in alternatives if formulas.evaluate(formula, known or {})]
+            assert len(held) == 1
+            assert_agrees(held[0], real, known)
         case _:
             assert model == real
 

@@ -21,8 +21,10 @@ PATH = "program.py"
 KERNEL = "jax.experimental.pallas.ops.tpu.paged_attention"
 VALUES = (1, 2, 3, 4, 5, 6, 7, 8, 16, 17, True, False)
 HEADER = f"""\
+import enum
 import functools
 import dataclasses
+import math
 from functools import partial
 import jax.numpy as jnp
 from {KERNEL} import paged_attention
@@ -41,6 +43,9 @@ class Config:
     def grow(self, by=1):
         self.pages += by
         return self.pages
+class Size(enum.Enum):
+    SMALL = 2
+    BIG = 4
 class Box:
     count = 3
     def __init__(self, size, *rest, **more):
@@ -220,6 +225,16 @@ class Writer:
             lambda: f"jnp.zeros(({inner()}, 4)).reshape(4, -1).shape[1]",
             lambda: f"jnp.zeros(({inner()}, 4))[:{inner()}].shape[0]",
             lambda: f"({inner()}, {inner()})[{self.test()}]",
+            lambda: f"({inner()} {self.pick(['& -4', '& 7', '>> 1', '<< 2', '** 2'])})",
+            lambda: f"{self.pick(['math.ceil', 'math.floor', 'int'])}({inner()} / {inner()})",
+            lambda: f"int({inner()} * {self.pick(['1.0', '0.5'])})",
+            lambda: f"divmod({inner()}, {inner()})[{self.pick([0, 1])}]",
+            lambda: f"functools.reduce(math.gcd, [{inner()}, {inner()}], 8)",
+            lambda: f"{self.pick(['max', 'min'])}(({inner()}, {inner()}, 3), key=lambda b: {self.pick(['-b', 'b % 3'])})",
+            lambda: f"{{1: {inner()}, 4: 3}}.get({inner()}, {inner()})",
+            lambda: f"{self.pick(['Size(2)', '[*Size][-1]', 'Size.BIG', 'Size[str(Size.SMALL.name)]'])}.value",
+            lambda: f"({inner()} + ({self.test()}))",
+            lambda: f"[b for b in range(1, 9) if {inner()} % b == 0][{self.pick([0, -1])}]",
             lambda: f"dataclasses.replace(Config({inner()}), block={inner()}).{self.pick(['pages', 'block', 'twice'])}",
         ]
         if self.lists:
@@ -266,7 +281,7 @@ class Writer:
         self.budget -= 1
         options = [self.assign] * 3 + [self.change] * 4 + [self.call] * 3
         if self.budget > 0 and self.depth < 4:
-            options += [self.branch] * 3 + [self.loop] * 3 + [self.attempt] * 2 + [self.function] * 2
+            options += [self.branch] * 3 + [self.loop] * 3 + [self.shrink, self.match] + [self.attempt] * 2 + [self.function] * 2
         options += [self.guard]
         if self.in_loop:
             options += [self.jump] * 2
@@ -387,11 +402,41 @@ class Writer:
             self.line("else:")
             self.block()
 
+    def shrink(self) -> None:
+        """A number that is made smaller until it divides another."""
+        name, whole = self.name("n"), self.number(0)
+        self.line(f"{name} = {self.number(1)}")
+        self.line(f"while {self.pick(['', f'{name} > 1 and '])}{whole} % {name}{self.pick(['', ' != 0'])}:")
+        self.line(f"    {name} {self.pick(['-= 1', '//= 2'])}")
+        self.numbers.append(name)
+
+    def match(self) -> None:
+        name = self.name("n")
+        subject = self.pick([f"({self.number(1)}, {self.number(0)})", f"Config({self.number(1)})", f"{{'a': {self.number(1)}}}"])
+        self.line(f"match {subject}:")
+        self.numbers.append(name)
+        self.depth += 1
+        cases = [
+            f"({name}, 2)",
+            f"[1, *_, {name}]",
+            f"Config(pages={name}, block=2)",
+            f"{{'a': {name}}}",
+            f"(4 | 5 as {name}, _)",
+        ]
+        for _ in range(2):
+            self.line(f"case {self.pick(cases)}:")
+            self.block()
+        self.line("case _:")
+        self.line(f"    {name} = {self.number(0)}")
+        self.depth -= 1
+
     def loop(self) -> None:
-        kind = self.pick(["literal", "range", "list", "while", "forever"])
+        kind = self.pick(["literal", "range", "list", "while", "forever", "down"])
         name = self.name("i")
-        if kind in ("literal", "range", "list"):
+        if kind in ("literal", "range", "list", "down"):
             over = f"range({self.number(0)} % 5)" if kind == "range" else f"({self.number(0)}, {self.number(0)}, 4)"
+            if kind == "down":
+                over = self.pick([f"range({self.number(0)}, 0, -1)", f"range(1, {self.number(0)})"])
             if kind == "list" and self.lists:
                 over = f"{self.pick(self.lists)}[:4]"
             self.line(f"for {name} in {over}:")

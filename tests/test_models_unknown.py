@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from codemods import terms
+from codemods import formulas, terms
 from codemods.evaluate import arrays
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.terms import Symbol
-from codemods.values import Array, DType, Opaque, Reason, Value
+from codemods.values import Array, Choice, DType, Opaque, Reason, Value
 
-from . import test_models_jax, test_models_jax_numpy, test_models_numpy, torch_expressions
+from . import test_models_einops, test_models_jax, test_models_jax_numpy, test_models_numpy, torch_expressions
 from .model_programs import INPUTS, Interpreter, as_tuples, inputs, recorded
 
 NOT_RUN = {
@@ -104,6 +104,11 @@ def shape_of(source: str) -> str:
         ("either + 1", "2, 3"),
         ("either.sum(0)", "3"),
         ("either.permute(1, 0)", "3, 2"),
+        ("jnp.transpose(thing, (1, 0))", "thing.shape[1], thing.shape[0]"),
+        ("thing.view(2, 3, 4)", "2, 3, 4"),
+        ("jnp.einsum('ij,jk->ik', thing, y)", "thing.shape[0], 4"),
+        ("jnp.pad(thing, ((0, 0), (0, n)))", "thing.shape[0], n + thing.shape[1]"),
+        ("jnp.concatenate([thing, y], axis=1)", "m, thing.shape[1] + 4"),
     ],
 )
 def test_sizes_are_as_certain_as_they_can_be(source: str, shape: str) -> None:
@@ -114,11 +119,9 @@ def test_sizes_are_as_certain_as_they_can_be(source: str, shape: str) -> None:
     "source",
     [
         "jnp.zeros(thing)",
-        "jnp.asarray(thing)",
         "jnp.array([thing, thing])",
         "jnp.squeeze(thing)",
-        "jnp.squeeze(jnp.zeros((n, 4)))",
-        "torch.squeeze(torch.zeros(n, 4), 0)",
+        "jnp.squeeze(jnp.zeros((n, m)))",
         "x * thing",
         "x[thing]",
         "x[mask]",
@@ -132,7 +135,6 @@ def test_sizes_are_as_certain_as_they_can_be(source: str, shape: str) -> None:
         "jnp.linspace(thing, 1)",
         "jnp.sum(y, keepdims=thing)",
         "thing.squeeze()",
-        "thing.astype(jnp.int32)",
         "jnp.zeros((2, 'a'))",
         "jnp.zeros((2, 3), dtypes=4)",
     ],
@@ -140,6 +142,35 @@ def test_sizes_are_as_certain_as_they_can_be(source: str, shape: str) -> None:
 def test_nothing_is_claimed_where_it_depends_on_the_unknown(source: str) -> None:
     with pytest.raises(Unmodelled):
         Interpreter(NAMES).run(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "dtype"),
+    [
+        ("thing.astype(jnp.int32)", "int32"),
+        ("thing.to(torch.int32)", "int32"),
+        ("thing.to('xla')", None),
+        ("thing.int()", "int32"),
+        ("jnp.asarray(thing)", None),
+        ("jnp.asarray(thing, jnp.int64)", "int32"),
+    ],
+)
+def test_a_conversion_keeps_a_shape_that_is_not_known(source: str, dtype: str | None) -> None:
+    made = Interpreter(NAMES).run(source)
+    assert isinstance(made, Opaque)
+    assert made.shape == NAMES["thing"].shape
+    assert made.dtype == (DType(dtype) if dtype else None)
+
+
+@pytest.mark.parametrize("source", ["jnp.squeeze(jnp.zeros((n, 4)))", "torch.squeeze(torch.zeros(n, 4), 0)"])
+def test_squeeze_drops_an_axis_that_may_be_of_size_1(source: str) -> None:
+    made = Interpreter(NAMES).run(source)
+    assert isinstance(made, Choice)
+    one = formulas.equal(NAMES["n"], 1)
+    assert [(formula, each.shape) for formula, each in made.alternatives] == [
+        (one, (4,)),
+        (formulas.invert(one), (NAMES["n"], 4)),
+    ]
 
 
 def test_size_is_a_number_or_a_method() -> None:
@@ -228,6 +259,8 @@ def test_every_model_is_held_against_its_library() -> None:
             _run(expression, {each: pair[0] for each, pair in inputs("numpy").items()})
         for expression in test_models_jax.EVERYWHERE:
             _run(expression, {each: pair[0] for each, pair in test_models_jax.names().items()})
+        for expression in test_models_einops.SHAPES:
+            _run(expression, {each: pair[0] for each, pair in inputs("numpy").items()})
         for expression in torch_expressions.EVERYWHERE:
             _run(expression, torch_names)
     unasked = MODELS.keys() - asked

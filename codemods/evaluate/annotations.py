@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import terms
-from codemods.values import Array, DType, External, Function, Opaque, Reason, Value
+from codemods.formulas import both, equal
+from codemods.values import Array, DType, External, Function, Opaque, Reason, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -28,10 +29,7 @@ def annotated(machine: Machine, function: Function, given: Mapping[str, Value]) 
     of which its annotation is a fact, else an unknown one.
     """
     parameters: ast.arguments = function.node.args
-    values = dict(given)
-    for parameter in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
-        if parameter.arg not in values:
-            values[parameter.arg] = _parameter(machine, function, parameter)
+    values = dict(given) | {each.arg: unseen(machine, function, each) for each in _named(function) if each.arg not in given}
     for parameter in (parameters.vararg, parameters.kwarg):
         if parameter is not None:
             values[parameter.arg] = machine.unknown(
@@ -40,14 +38,76 @@ def annotated(machine: Machine, function: Function, given: Mapping[str, Value]) 
     return values
 
 
-def _parameter(machine: Machine, function: Function, parameter: ast.arg) -> Value:
+def refined(machine: Machine, function: Function, given: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what is given, and for what is unknown of it and annotated an array of which the annotation is a fact."""
+    values = dict(given)
+    for parameter in _named(function):
+        value = given.get(parameter.arg)
+        if isinstance(value, Opaque) and parameter.annotation is not None:
+            array = _array(machine, parameter.annotation, parameter)
+            if array is not None and _assume_shape(machine, value, array):
+                values[parameter.arg] = array
+    return values
+
+
+def _assume_shape(machine: Machine, value: Opaque, array: Array) -> bool:
+    """Go on with an execution in which an unknown array has this shape, unless it cannot."""
+    shape = value.shape
+    same = (equal(size, terms.of(shape.item(axis).symbol())) for axis, size in enumerate(array.shape))
+    assumed = machine.state.assume(both(*same), branch=False)
+    machine.state = assumed or machine.state
+    return assumed is not None
+
+
+def _named(function: Function) -> tuple[ast.arg, ...]:
+    parameters: ast.arguments = function.node.args
+    return (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+
+
+def unseen(machine: Machine, function: Function, parameter: ast.arg, why: Reason | None = None) -> Value:
+    """Return the value of a parameter that no caller shows: of its annotation, or unknown because of `why`."""
     name = parameter.arg
-    why = f"`{name}` is a parameter of `{function.name}`"
-    if parameter.annotation is None:
-        why += " without a shape annotation"
-    elif (array := _array(machine, parameter.annotation, parameter)) is not None:
+    if parameter.annotation is not None and (array := _array(machine, parameter.annotation, parameter)) is not None:
         return array
-    return Opaque((machine.new_id(), name), name, Reason(why, function.path, parameter.lineno))
+    usual = _default(machine, function, name)
+    by_default = "" if usual is None else f", {usual!r} by default"
+    text = f"`{name}` is a parameter of `{function.name}`{by_default}"
+    return Opaque((machine.new_id(), name), name, why or Reason(text, function.path, parameter.lineno), default=usual)
+
+
+def _default(machine: Machine, function: Function, name: str) -> Value:
+    """Return the constant that a parameter is by default, also as an option of a command line; None where there is none."""
+    parameters: ast.arguments = function.node.args
+    positional = [*parameters.posonlyargs, *parameters.args]
+    pairs = [
+        *zip(positional[::-1], parameters.defaults[::-1], strict=False),
+        *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
+    ]
+    written = next((default for parameter, default in pairs if parameter.arg == name), None)
+    match written:
+        case ast.Call(_, [first, *_]) if _path(machine, written.func) in ("typer.Option", "typer.Argument"):
+            written = first
+        case None:
+            written = _of_decorators(machine, function, name)
+        case _:
+            pass
+    return written.value if isinstance(written, ast.Constant) and is_constant(written.value) else None
+
+
+def _of_decorators(machine: Machine, function: Function, name: str) -> ast.expr | None:
+    """Return the `default` of the `click.option` that sets a parameter."""
+    for decorator in getattr(function.node, "decorator_list", ()):
+        if isinstance(decorator, ast.Call) and _path(machine, decorator.func) in ("click.option", "click.argument"):
+            names = {str(each.value).lstrip("-").replace("-", "_") for each in decorator.args if isinstance(each, ast.Constant)}
+            if name in names:
+                return next((keyword.value for keyword in decorator.keywords if keyword.arg == "default"), None)
+    return None
+
+
+def _path(machine: Machine, node: ast.expr) -> str:
+    """Return the dotted path of what an expression stands for, if it is not of the scanned tree."""
+    origin = machine.evaluate(node)
+    return origin.path if isinstance(origin, External) else ""
 
 
 def _array(machine: Machine, annotation: ast.expr, parameter: ast.arg) -> Array | None:
@@ -81,8 +141,7 @@ def described(machine: Machine, annotation: ast.expr) -> tuple[str, ast.expr, st
             rest = []
         case _:
             return None
-    origin = machine.evaluate(kind)
-    path = origin.path if isinstance(origin, External) else ""
+    path = _path(machine, kind)
     name = path.rpartition(".")[2]
     if path in ("typing.Annotated", "typing.Optional"):
         return described(machine, first)
@@ -93,8 +152,7 @@ def described(machine: Machine, annotation: ast.expr) -> tuple[str, ast.expr, st
 
 
 def _library(machine: Machine, kind: ast.expr) -> str:
-    origin = machine.evaluate(kind)
-    path = origin.path if isinstance(origin, External) else ""
+    path = _path(machine, kind)
     return next((library for library in ("numpy", "torch") if path.startswith(library)), "jax")
 
 

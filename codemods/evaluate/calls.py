@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, mutation, objects
+from codemods.evaluate.annotations import refined, unseen
 from codemods.evaluate.frameworks import PALLAS
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame, Leaves
 from codemods.evaluate.program import Scope
+from codemods.evaluate.settings import looked_up
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
 from codemods.values import (
@@ -25,11 +27,13 @@ from codemods.values import (
     External,
     Function,
     Instance,
+    ListRef,
     Opaque,
     Partial,
     Quantized,
     Transformed,
     Value,
+    is_constant,
 )
 
 if TYPE_CHECKING:
@@ -174,10 +178,13 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
                 cells=machine.state.cells,
             )
         )
-    query = arguments.positional[0] if arguments.positional else arguments.keywords.get("q")
+    named = {callee.contract_name(name): value for name, value in arguments.keywords.items()}
+    query = arguments.positional[0] if arguments.positional else named.get(callee.contract.arrays[0].name)
     if isinstance(query, Array):
         return replace(query, contents=None)
-    return machine.unknown(f"{callee.name}(...)", "the shape of the query is not known", arguments.node, pure=True)
+    return machine.unknown(
+        f"{callee.name}(...)", f"the shape of what `{callee.name}` gives is not known", arguments.node, pure=True
+    )
 
 
 def _call_contracted(machine: Machine, contracted: Contracted, arguments: Arguments) -> Value:
@@ -224,7 +231,18 @@ def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, ar
         fresh: Callable[[str], Opaque] = lambda shown: machine.unknown(shown, "its size is not known", arguments.node)  # noqa: E731
         return model(Call(path, values[:count], keywords, lambda value: containers.elements(machine, value), fresh))
 
-    return machine.spread(ask, *arguments.values(), text=text)
+    return machine.spread(ask, *(_opened(machine, value) for value in arguments.values()), text=text)
+
+
+def _opened(machine: Machine, value: Value) -> Value:
+    """Return a sequence of which an element has alternatives as one of several sequences: a model sees no alternatives."""
+    parts = machine.contents(value) if isinstance(value, ListRef) else value
+    if not isinstance(parts, tuple):
+        return value
+    opened = [_opened(machine, part) for part in parts]
+    if not any(isinstance(part, Choice) for part in opened):
+        return value
+    return machine.spread(lambda *each: each, *opened, text="one of several sequences")
 
 
 def _text(arguments: Arguments) -> str:
@@ -258,6 +276,9 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
         return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
     values = bind(machine, function, arguments)
     scope = open_scope(machine, function)
+    if any(isinstance(value, Opaque) for value in values.values()):
+        with machine.entered(Frame(scope)):
+            values = refined(machine, function, values)
     machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
     result = execute(machine, scope, node)
     if not machine.program.bindings(node).inner:  # no closure can see these names any more
@@ -319,15 +340,28 @@ def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str
         if arguments.spread:
             containers.forget(machine, bound[parameters.kwarg.arg], "**kwargs", "it is spread", arguments.node)
     defaults = dict(function.defaults)
+    missing: set[str] = set()
     for name in (*positional, *keyword_only):
         if name not in bound:
             if arguments.spread:
-                bound[name] = machine.unknown(name, f"what is spread into `{function.name}` is not known", arguments.node)
+                missing.add(name)
             elif defaults.get(name, UNBOUND) is UNBOUND:
                 raise Dies
             else:
                 bound[name] = defaults[name]
-    return bound
+    return bound | _unseen(machine, function, missing, arguments.node) if missing else bound
+
+
+def _unseen(machine: Machine, function: Function, names: set[str], node: ast.expr | None) -> dict[str, Value]:
+    """Return parameters that a call does not show: because of what it spreads, or because it only stands for one."""
+    spreads = isinstance(node, ast.Call) and (
+        any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords)
+    )
+    why = machine.reason(f"what is spread into `{function.name}` is not known", node) if spreads else None
+    parameters: ast.arguments = function.node.args
+    with machine.entered(Frame(open_scope(machine, function))):
+        every = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+        return {each.arg: unseen(machine, function, each, why) for each in every if each.arg in names}
 
 
 def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:
@@ -335,6 +369,8 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     if any(map(mutation.may_change, arguments.values())):
         mutation.elements_change(machine)
     pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
+    if isinstance(callee, Opaque) and (found := _looked_up(machine, callee, arguments)) is not None:
+        return found
     writes_a_kernel = isinstance(callee, External) and callee.path.startswith(PALLAS)  # which calls no other kernel
     for value in arguments.values():
         if not writes_a_kernel:
@@ -349,6 +385,16 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     name = callee.path if isinstance(callee, External) else text
     reason = machine.reason(f"the result of `{name}` is not known", arguments.node)
     return Opaque((machine.new_id(), "call", name), text, reason, pure=pure)
+
+
+def _looked_up(machine: Machine, callee: Opaque, arguments: Arguments) -> Value:
+    """Return what `x.get(key, default)` gives of an unknown dict: for the same key the same; None for another call."""
+    match callee.key, arguments.positional:
+        case (holder, ".", "get", epoch), (str(name), default) if is_constant(default) and default is not None:
+            found = looked_up(machine, f"{callee.text}({name!r})", default, arguments.node)
+            return replace(found, key=(holder, "get", name, epoch))
+        case _:
+            return None
 
 
 def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:

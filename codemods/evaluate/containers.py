@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods import formulas
+from codemods import formulas, terms
 from codemods.evaluate import arrays, mutation
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import (
     Array,
     Choice,
+    Class,
     DictRef,
     Filtered,
     Instance,
     ListRef,
     Opaque,
+    Parser,
     Slice,
     Term,
     Value,
+    describe,
     is_constant,
     same,
 )
@@ -60,7 +64,7 @@ def _is_key(key: Value) -> bool:
     return not isinstance(key, Opaque | Term | Choice | Array | ListRef | DictRef)
 
 
-def forget(machine: Machine, container: ListRef | DictRef, text: str, why: str, node: ast.AST | None = None) -> None:
+def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, why: str, node: ast.AST | None = None) -> None:
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 
@@ -85,8 +89,44 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return tuple(arrays.index(value, position) for position in range(shape[0]))
         case Instance() if (fields := named_fields(machine, value)) is not None:
             return fields
+        case Class(kind="enum"):
+            return _members(machine, value)
         case _:
-            raise Unmodelled("its elements are not known")
+            raise Unmodelled(f"the elements of `{describe(value)}` are not known")
+
+
+def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
+    """Return the members of an enum in the order of their definition, without those that are other names of one."""
+    members: dict[Value, Value] = {}
+    for name in enum.fields:
+        member = machine.read((enum.scope, name))
+        value = machine.read((member.id, "value"))
+        if not is_constant(value):
+            raise Unmodelled(f"the values of `{enum.name}` are not known")
+        members.setdefault(value, member)
+    return tuple(members.values())
+
+
+def unknown_range(machine: Machine, start: terms.Int, stop: terms.Int, step: terms.Int, text: str) -> Opaque:
+    """Return a `range` of which it is not known how far it goes."""
+    made = machine.unknown(text, f"how far `{text}` goes is not known")
+    return replace(made, key=("range", made.key, start, stop, step))
+
+
+def any_element(machine: Machine, value: Value, text: str, why: str, node: ast.AST) -> Value:
+    """Return an unknown element of what is iterated, and go on with what is certain of it."""
+    made = machine.unknown(text, why, node)
+    match value:
+        case Opaque(key=("range", _, start, stop, int(step))) if step:
+            low, high = (start, terms.subtract(stop, 1)) if step > 0 else (terms.add(stop, 1), start)
+            least = low if isinstance(low, int) else None
+            made = replace(made, at_least=least, kind="int")
+            number = terms.of(made.symbol())
+            within = formulas.both(formulas.at_most(low, number), formulas.at_most(number, high))
+            machine.state = machine.state.assume(within, branch=False) or machine.state
+        case _:
+            pass
+    return made
 
 
 def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
@@ -114,6 +154,11 @@ def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: as
         middle = make_list(machine, parts[starred : len(parts) - after])
         return (*parts[:starred], middle, *parts[len(parts) - after :])
 
+    if isinstance(value, Opaque) and starred is None and (length := value.length) is not None:
+        assumed = machine.state.assume(formulas.equal(terms.of(length.symbol()), len(targets)), branch=False)
+        if assumed is None:
+            raise Dies
+        machine.state = assumed
     whole = machine.spread(split, value)
     match whole:
         case tuple():
@@ -137,12 +182,16 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case Instance():
             fields = named_fields(machine, value)
             if fields is None:
-                raise Unmodelled("an item of an object")
+                raise Unmodelled(f"an item of an object of `{value.cls.name}` is not followed")
             return item(machine, fields, index)
         case DictRef():
             return _dict_item(machine, value, index)
-        case Filtered(parts) if index == 0:
-            return first_of(machine, parts)
+        case Class(kind="enum") if isinstance(index, str):
+            if index not in value.fields:
+                raise Dies
+            return machine.read((value.scope, index))
+        case Filtered(parts) if index in (0, -1):
+            return first_of(machine, parts if index == 0 else parts[::-1])
         case _:
             return _sequence_item(machine, elements(machine, value), value, index)
 
@@ -154,20 +203,35 @@ def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
         if isinstance(held, Opaque):
             return held.item(key)
         raise Unmodelled("the contents of the dict are not known")
-    if isinstance(key, Opaque):  # one of the entries, each under the condition that this is its key
-        from codemods.evaluate.operators import equals
-        from codemods.evaluate.state import choose
-
-        found = choose((equals(key, known), held) for known, held in contents)
-        if not contents:
-            raise Dies
-        return found
+    if isinstance(key, Opaque):
+        return _entry(contents, key)
     for known, held in contents:
         if same(known, key) or (is_constant(known) and is_constant(key) and known == key):
             return held
     if not _is_key(key):
         raise Unmodelled("an item with an unknown key")
     raise Dies
+
+
+def entry(machine: Machine, value: DictRef, key: Opaque, default: Value) -> Value:
+    """Return `value.get(key, default)` for an unknown key."""
+    contents = machine.contents(value)
+    if contents is None:
+        raise Unmodelled("the contents of the dict are not known")
+    return _entry(contents, key, default)
+
+
+def _entry(contents: tuple[tuple[Value, Value], ...], key: Opaque, default: Any = Dies) -> Value:
+    """Return one of the entries, each under the condition that this is its key."""
+    from codemods.evaluate.operators import equals
+    from codemods.evaluate.state import choose
+
+    found = [(equals(key, known), held) for known, held in contents]
+    if default is not Dies:
+        found.append((formulas.both(*(formulas.invert(formula) for formula, _ in found)), default))
+    if not found:
+        raise Dies
+    return choose(found)
 
 
 def _sequence_item(machine: Machine, parts: tuple[Value, ...], value: Value, index: Value) -> Value:

@@ -12,21 +12,14 @@ from codemods.evaluate import cases, modules, names, objects
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
+from codemods.evaluate.escaping import escapes
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import (
-    INITIALIZERS,
-    KERNELS,
-    Relevance,
-    assigned_attributes,
-    changed_in_functions,
-    escapes,
-    rebound,
-)
+from codemods.evaluate.relevance import INITIALIZERS, KERNELS, Relevance, assigned_attributes, changed_in_functions, rebound
 from codemods.evaluate.state import State
 from codemods.source import Source
-from codemods.values import Class, Contracted, Function, Instance, Value
+from codemods.values import Class, Contracted, External, Function, Instance, Value
 
 FILE_STEPS = 100_000  # of all executions of one file
 FEW_STEPS = 4_000  # of one function
@@ -217,10 +210,21 @@ class Execution:
 
     def _inner(self, machine: Machine, scope: Scope, node: Any, before: set[int]) -> None:
         """Execute the functions defined in this one that it does not call, or that outlive it, with unknown arguments."""
+
+        def path_of(expression: ast.expr) -> str:
+            held = machine.state.fork()
+            try:
+                with machine.entered(Frame(scope)):
+                    found = machine.evaluate(expression)
+            except (Dies, Exhausted):
+                found = None
+            machine.state = held
+            return found.path if isinstance(found, External) else ""
+
         for inner in ast.walk(node):
             if inner is node or not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 continue
-            if not self.relevance.reaches(inner) or (id(inner) in machine.called and not escapes(node, inner)):
+            if not self.relevance.reaches(inner) or (id(inner) in machine.called and not escapes(node, inner, path_of)):
                 continue
             name = getattr(inner, "name", "<lambda>")
             entry = Entry(Function(inner, scope.path, name, scope.id))
@@ -251,7 +255,7 @@ class Execution:
             changed = assigned_attributes(owner, machine, initializers=True)
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
-            machine.state.cells[key] = machine.unknown(f"self.{name}", f"`{name}` is a field of `{owner.name}`")
+            machine.state.cells[key] = objects.unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
         for name in changed:
             why = f"a method of `{owner.name}` sets `{name}`"
             machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)

@@ -10,7 +10,7 @@ from codemods import formulas
 from codemods.evaluate import arrays, comprehensions, containers, names, objects, operators
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
-from codemods.values import Array, DictRef, ListRef, Slice, Value, is_constant
+from codemods.values import Array, Choice, DictRef, ListRef, Slice, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -53,8 +53,15 @@ def _slice(machine: Machine, node: ast.Slice) -> Value:
 
 
 def _binary(machine: Machine, node: ast.BinOp) -> Value:
-    left, right = machine.evaluate(node.left), machine.evaluate(node.right)
+    left, right = (_number(machine.evaluate(side)) for side in (node.left, node.right))
     return machine.spread(lambda a, b: arithmetic(machine, node.op, a, b), left, right, text=_text(node))
+
+
+def _number(value: Value) -> Value:
+    """Return a condition as what it counts for in arithmetic: True or False."""
+    if isinstance(value, formulas.Compare | formulas.Equals | formulas.Truthy | formulas.Not | formulas.And):
+        return Choice(((value, True), (formulas.invert(value), False)))
+    return value
 
 
 def augmented(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:

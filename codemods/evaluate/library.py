@@ -23,6 +23,10 @@ class Unmodelled(Exception):
     """The result of this call is not known."""
 
 
+class Impossible(Unmodelled):
+    """The call would fail: nothing comes out of it."""
+
+
 @dataclass(frozen=True)
 class Call:
     """The arguments of a call to a library function.

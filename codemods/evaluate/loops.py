@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from codemods import formulas
@@ -13,7 +14,7 @@ from codemods.evaluate.machine import Dies, Exhausted, Loop
 from codemods.evaluate.program import Bindings
 from codemods.evaluate.state import UNBOUND, Cell, State
 from codemods.formulas import Formula
-from codemods.values import Value
+from codemods.values import Choice, Opaque, Term, Value, as_int
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -45,7 +46,10 @@ def for_loop(machine: Machine, node: ast.For) -> None:
             names.assign(machine, node.target, machine.unknown(text, reason, node.iter))
             return machine.coin(f"there is another {text}")
 
-        return _any_round(machine, begin, node)
+        def enter() -> None:  # what is certain of an element is so only where there is one
+            names.assign(machine, node.target, containers.any_element(machine, iterated, text, reason, node.iter))
+
+        return _any_round(machine, begin, node, enter)
     if len(elements) > MAX_ROUNDS:
         raise Exhausted
 
@@ -142,7 +146,9 @@ def _round(machine: Machine, loop: Loop, started: State, body: Sequence[ast.stmt
     return True
 
 
-def _any_round(machine: Machine, begin: Callable[[], Formula], node: ast.For | ast.While) -> None:
+def _any_round(
+    machine: Machine, begin: Callable[[], Formula], node: ast.For | ast.While, enter: Callable[[], None] = lambda: None
+) -> None:
     """Execute one round that stands for any: everything that a round changes is unknown when it starts.
 
     What a round changes is found by executing it until it changes nothing that was not already unknown.
@@ -150,21 +156,30 @@ def _any_round(machine: Machine, begin: Callable[[], Formula], node: ast.For | a
     base, before = machine.state, machine.frame.exits()
     arrivals, returns = len(machine.arrivals), len(machine.frame.returns)
     forgotten: set[Cell] = set()
-    for _ in range(8):
+    positive: set[Cell] = set()  # those of them that hold an integer of at least 1 whenever a round starts
+    for attempt in range(8):
         del machine.arrivals[arrivals:]
         del machine.frame.returns[returns:]
         machine.state = base.fork()
         forget(machine, forgotten, "a loop changes it", node)
+        for cell in positive:
+            machine.state.cells[cell] = replace(machine.state.cells[cell], at_least=1, kind="int")
         start = machine.state.fork()
         more = begin()
         head = machine.state
         loop = Loop()
         entered = head.assume(more, branch=True)
-        alive = entered is not None and _round(machine, loop, entered, node.body)
+        alive = False
+        if entered is not None:
+            machine.state = entered
+            enter()
+            alive = _round(machine, loop, machine.state, node.body)
         ends = [head, *loop.breaks, *([machine.state] if alive else [])]
         changed = {cell for end in ends for cell in end.changes(start)}
-        if changed <= forgotten:
+        kept = {cell for cell in positive if attempt < 4 and all(_is_positive(end, end.read(cell)) for end in ends)}
+        if changed <= forgotten and kept == positive:
             break
+        positive = kept | {cell for cell in changed - forgotten if _is_positive(base, base.read(cell))}
         forgotten |= changed
     else:
         raise Exhausted
@@ -173,6 +188,18 @@ def _any_round(machine: Machine, begin: Callable[[], Formula], node: ast.For | a
     if ended is not None:
         arrived = _with_else(machine, arrived, ended, node.orelse)
     machine.meet(base, arrived, elsewhere=machine.frame.exits() != before)
+
+
+def _is_positive(state: State, value: Value) -> bool:
+    """Say whether a value is certain to be an integer of at least 1."""
+    match value:
+        case Choice(alternatives):
+            return all(_is_positive(state, each) for _, each in alternatives)
+        case int() | Term() | Opaque(at_least=int()) if not isinstance(value, bool):
+            number = as_int(value)
+            return number is not None and state.facts.decide(formulas.at_most(1, number)) is True
+        case _:
+            return False
 
 
 def assigned(machine: Machine, base: State, statements: Sequence[ast.stmt]) -> set[Cell]:
@@ -188,4 +215,5 @@ def assigned(machine: Machine, base: State, statements: Sequence[ast.stmt]) -> s
 def forget(machine: Machine, cells: Iterable[Cell], why: str, node: ast.AST) -> None:
     """Make cells unknown."""
     for cell in sorted(cells, key=str):
-        machine.state.cells[cell] = machine.unknown(cell[1], why, node)
+        named = "a container" if cell[1] == "contents" else f"`{cell[1]}`"
+        machine.state.cells[cell] = machine.unknown(cell[1], f"{named}: {why}", node)

@@ -74,6 +74,7 @@ class Frame:
     returns: list[tuple[State, Value]] = field(default_factory=list[tuple[State, Value]])
     loops: list[Loop] = field(default_factory=list[Loop])
     skipped: int = 0
+    statement: ast.AST | None = None  # the one that is being executed
 
     def exits(self) -> int:
         """Count the executions that have left by another way than the end of a block."""
@@ -149,7 +150,7 @@ class Machine:
         return Opaque((self.new_id(),), text, self.reason(why, node), pure=pure)
 
     def reason(self, why: str, node: ast.AST | None = None) -> Reason:
-        return Reason(why, self.frame.scope.path, getattr(node, "lineno", 0))
+        return Reason(why, self.frame.scope.path, getattr(node or self.frame.statement, "lineno", 0))
 
     # Running
 
@@ -311,7 +312,7 @@ class Machine:
                 if (condition := both(formula, also)) is not False
             ]
             if len(combinations) > MAX_COMBINATIONS:
-                return self.unknown(text, "it has too many possible values")
+                return self.unknown(text, f"`{text}` may have more than {MAX_COMBINATIONS} values")
         results: list[tuple[Formula, Value]] = []
         for formula, chosen in combinations:
             if self.possible(formula):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codemods.evaluate import containers, objects
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import DictRef, External, Function, Instance, ListRef, Partial, Transformed, Value, is_constant
+from codemods.values import DictRef, External, Function, Instance, ListRef, Opaque, Partial, Transformed, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -78,9 +78,12 @@ def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
     key = arguments.positional[0]
     if any(is_constant(known) and is_constant(key) and known == key for known, _ in contents):
         return containers.item(machine, receiver, key)
+    default = arguments.positional[1] if len(arguments.positional) > 1 else None
+    if isinstance(key, Opaque):
+        return containers.entry(machine, receiver, key, default)
     if not is_constant(key):
         raise Unmodelled("an item with an unknown key")
-    return arguments.positional[1] if len(arguments.positional) > 1 else None
+    return default
 
 
 def _pop_item(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
@@ -170,6 +173,11 @@ def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value
     return machine.unknown("a lowered function", "it is not followed", arguments.node, pure=True)
 
 
+def _item(machine: Machine, receiver: int, arguments: Arguments) -> Value:
+    """NumPy's integer scalars are numbers here."""
+    return receiver
+
+
 def _bit_length(machine: Machine, receiver: int, arguments: Arguments) -> Value:
     return receiver.bit_length()
 
@@ -190,7 +198,7 @@ def _index(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
     return parts.index(arguments.positional[0])
 
 
-METHODS: Mapping[tuple[type, str], Method] = {
+METHODS: dict[tuple[type, str], Method] = {
     (ListRef, "append"): _append,
     (ListRef, "extend"): _extend,
     (ListRef, "pop"): _pop,
@@ -211,6 +219,7 @@ METHODS: Mapping[tuple[type, str], Method] = {
     (str, "join"): _join,
     **{(str, name): _string(name) for name in _SAFE_STRING},
     (int, "bit_length"): _bit_length,
+    (int, "item"): _item,
     (Instance, "_replace"): _replace,
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
 }

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES, PACKAGES
+from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
@@ -72,6 +73,13 @@ def _is_callee(machine: Machine, module: str, name: str) -> bool:
     return module.partition(".")[0] not in PACKAGES or _in_tree(machine, module) is None
 
 
+def _is_modelled(path: str) -> bool:
+    """Say whether a model says what a function does: also in a checkout of the library that defines it."""
+    from codemods.evaluate.interpreted import INTERPRETED
+
+    return path in MODELS or path in INTERPRETED
+
+
 def _from(machine: Machine, module: str, name: str) -> Value:
     if _is_callee(machine, module, name):
         return External(f"{module}.{name}")
@@ -83,7 +91,7 @@ def member(machine: Machine, module: Module, name: str) -> Value:
     """Return an attribute of a module of the tree, which may be a submodule."""
     program, path = machine.program, module.name
     dotted = program.dotted(path)
-    if _is_callee(machine, dotted, name):
+    if _is_callee(machine, dotted, name) or _is_modelled(f"{dotted}.{name}"):
         return External(f"{dotted}.{name}")
     run(program, path)
     wanted = (path, name)

@@ -48,9 +48,14 @@ def _without_elements(value: Value) -> Value:
         case Quantized(weight, scales):
             return Quantized(_without_elements(weight), _without_elements(scales)) if may_change((weight, scales)) else value
         case Choice(alternatives):
-            return Choice(tuple((formula, _without_elements(each)) for formula, each in alternatives))
+            parts = [_without_elements(each) for _, each in alternatives]
+            if all(part is each for part, (_, each) in zip(parts, alternatives, strict=True)):
+                return value
+            return Choice(tuple((formula, part) for part, (formula, _) in zip(parts, alternatives, strict=True)))
         case Partial():
-            return replace(value, positional=_without_elements(value.positional), keywords=_without_elements(value.keywords))
+            held = (value.positional, value.keywords)
+            parts = _without_elements(held)
+            return value if parts is held else replace(value, positional=parts[0], keywords=parts[1])
         case _:
             return value
 

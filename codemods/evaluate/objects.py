@@ -11,6 +11,7 @@ from codemods.evaluate import arrays, containers, modules, mutation
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.program import Scope
+from codemods.evaluate.settings import option
 from codemods.evaluate.state import UNBOUND, choose
 from codemods.values import (
     Array,
@@ -26,6 +27,7 @@ from codemods.values import (
     Mesh,
     Module,
     Opaque,
+    Parser,
     Partial,
     Quantized,
     Value,
@@ -44,19 +46,25 @@ _OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
 LOOKING = ("lower", "trace", "eval_shape")
 """Methods of a jitted function that look at their arguments as a call does."""
 
+ABSL_FLAGS = -1
+"""Whose cells hold the flags of absl, by their names: a program has them once."""
+
 _DATACLASS = frozenset(
     {
         "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
         "attr.define", "attr.frozen", "pydantic.dataclasses.dataclass", "jax.tree_util.register_dataclass",
     }
 )  # fmt: skip
-_FIELD_BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings", "flax.linen.Module", "equinox.Module"})
+_SETTINGS = frozenset({"pydantic_settings.BaseSettings", "pydantic.BaseSettings", "pydantic.v1.BaseSettings"})
+_FIELD_BASES = frozenset({"pydantic.BaseModel", "flax.linen.Module", "equinox.Module", *_SETTINGS})
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """Return `value.name`."""
     match value:
+        case External("absl.flags.FLAGS") if (flag := machine.read((ABSL_FLAGS, name))) is not UNBOUND:
+            return flag
         case External(path):
             return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
         case Module():
@@ -145,7 +153,7 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
 def forget(machine: Machine, value: Value, node: ast.AST | None = None) -> None:
     """Forget what unknown code may change of a value that it was given."""
     match value:
-        case ListRef(id) | DictRef(id):
+        case ListRef(id) | DictRef(id) | Parser(id):
             machine.state.cells[(id, "contents")] = machine.unknown("a container", "unknown code may have changed it", node)
         case Instance(id, cls) if cls.kind not in ("namedtuple", "enum"):
             for name in machine.members(id):
@@ -205,6 +213,8 @@ def _kind(bases: tuple[Value, ...]) -> str:
                 return "namedtuple"
             case External(path) if path in _ENUMS:
                 return "enum"
+            case External("typing.TypedDict" | "typing_extensions.TypedDict"):
+                return "dict"
             case External(path) if path in _FIELD_BASES:
                 return "dataclass"
             case Class() | External("builtins.object" | "abc.ABC" | "typing.Protocol" | "typing.Generic"):
@@ -216,14 +226,16 @@ def _kind(bases: tuple[Value, ...]) -> str:
 
 def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
     """Make the members of an enum: objects with a `name` and a `value`."""
+    names: list[str] = []
     for statement in node.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name = statement.targets[0].id
+            names.append(name)
             member = Instance(machine.new_id(), cls)
             machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
             machine.state.cells[(member.id, "name")] = name
             machine.state.cells[(cls.scope, name)] = member
-    return cls
+    return replace(cls, fields=tuple(names))
 
 
 def decorated_class(cls: Class, path: str) -> Class:
@@ -237,6 +249,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
 
     if cls.kind == "enum":
         return _member_by_value(machine, cls, arguments.positional)
+    if cls.kind == "dict":
+        return call(machine, External("builtins.dict"), arguments)
     made = Instance(machine.new_id(), cls)
     initializer = class_member(machine, cls, "__init__")
     if isinstance(initializer, Function):
@@ -254,7 +268,13 @@ def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]
             value = machine.read((held.id, "value"))
             if isinstance(value, str | int) and value == positional[0]:
                 return held
-    raise Unmodelled("which member of the enum it is is not known")
+    raise Unmodelled(f"which member of `{cls.name}` it is is not known")
+
+
+def _reads_environment(cls: Class) -> bool:
+    """Say whether a class takes the fields that are not given from the environment."""
+    paths = {base.path for each in lineage(cls) for base in each.bases if isinstance(base, External)}
+    return bool(paths & _SETTINGS)
 
 
 def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
@@ -262,7 +282,9 @@ def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
     given = dict(zip(cls.fields, arguments.positional, strict=False)) | arguments.keywords
     for name in cls.fields:
         value = given.get(name, UNBOUND)
-        if value is UNBOUND and not arguments.spread:
+        if value is UNBOUND and _reads_environment(cls):
+            value = unknown_field(machine, cls, name, f"{cls.name}().{name}", f"a setting of `{cls.name}`")
+        elif value is UNBOUND and not arguments.spread:
             value = class_member(machine, cls, name)
             if isinstance(value, Partial) and value.function == External("dataclasses.field"):
                 value = _default(machine, value)
@@ -274,6 +296,14 @@ def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
     after = class_member(machine, cls, "__post_init__")
     if isinstance(after, Function):
         machine.call(Bound(made, after))
+
+
+def unknown_field(machine: Machine, cls: Class, name: str, text: str, kind: str) -> Value:
+    """Return a field of which nothing is known but what it is where nobody sets it."""
+    value = class_member(machine, cls, name)
+    if isinstance(value, Partial) and value.function == External("dataclasses.field"):
+        value = dict(value.keywords).get("default", UNBOUND)
+    return option(machine, text, None if value is UNBOUND else value, None, kind=kind)
 
 
 def _default(machine: Machine, field: Partial) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from codemods import formulas, terms
@@ -16,9 +17,11 @@ from codemods.values import (
     External,
     Instance,
     Opaque,
+    Reason,
     Term,
     Value,
     as_int,
+    describe,
     is_constant,
     same,
 )
@@ -65,19 +68,67 @@ def binary(op: str, left: Value, right: Value) -> Value:
         Raises: the scanned program would raise here.
         Unmodelled: the result cannot be told.
     """
-    if isinstance(left, Array) or isinstance(right, Array):
-        return arrays.binary(op, left, right)
     if is_constant(left) and is_constant(right):
         return _constants(op, left, right)
+    if (scaled := _scaled(op, left, right)) is not None:
+        return scaled
+    if isinstance(left, Array) or isinstance(right, Array):
+        return arrays.binary(op, left, right)
     if isinstance(left, tuple) or isinstance(right, tuple):
         return _tuples(op, left, right)
     a, b = as_int(left), as_int(right)
-    if a is None or b is None or op not in _TERMS:
+    if op == "/" and a is not None and b is not None:
+        if b == 0:
+            raise Raises
+        return Opaque(("/", a, b), f"{a} / {b}", Reason(f"`{a} / {b}` is a float that is not known"))
+    function = _with_constant(op, b) if isinstance(b, int) and op not in _TERMS else _TERMS.get(op)
+    if a is None or b is None or function is None:
         raise Unmodelled(f"the result of `{op}` is not known for these operands")
     try:
-        return _TERMS[op](a, b)
+        return function(a, b)
     except ZeroDivisionError:
         raise Raises from None
+
+
+def _scaled(op: str, left: Value, right: Value) -> Opaque | None:
+    """Return what an operator makes of something unknown and a float, or an array that is a number: if the one is an array,
+    an array of its shape.
+    """
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, Opaque) and value.at_least is None and _is_float(other):
+            key = (op, getattr(left, "key", left), getattr(right, "key", right))
+            text = f"{describe(left)} {op} {describe(right)}"
+            both = value.kind and "float"
+            return Opaque(key, text, value.reason, pure=value.pure, kind=both, shaped=None if both else value)
+    return None
+
+
+def _is_float(value: Value) -> bool:
+    if isinstance(value, Array):
+        return value.shape == ()
+    return isinstance(value, float) or (isinstance(value, Opaque) and value.kind == "float")
+
+
+def _with_constant(op: str, constant: int) -> Callable[[terms.Int, int], terms.Int] | None:
+    """Return what an operator that is not one of the ring's does with a constant on its right, where it is arithmetic."""
+    match op:
+        case "<<" if 0 <= constant < terms.MAX_BITS:
+            return lambda value, by: terms.multiply(value, 1 << constant)
+        case ">>" if 0 <= constant < terms.MAX_BITS:
+            return lambda value, by: terms.floordiv(value, 1 << constant)
+        case "&" if constant >= 0 and not constant & (constant + 1):  # a mask of the lowest bits
+            return lambda value, mask: terms.mod(value, constant + 1)
+        case "&" if constant < 0 and not -constant & (-constant - 1):  # of all but the lowest bits
+            return lambda value, mask: terms.subtract(value, terms.mod(value, -constant))
+        case "**" if constant in (1, 2, 3):
+            return lambda value, exponent: reduce(terms.multiply, [value] * exponent)
+        case _:
+            return None
+
+
+def quotient(value: Value) -> tuple[terms.Int, terms.Int] | None:
+    """Return dividend and divisor of an unknown `a / b`."""
+    return value.key[1:] if isinstance(value, Opaque) and isinstance(value.key, tuple) and value.key[:1] == ("/",) else None
 
 
 def _constants(op: str, left: Any, right: Any) -> Value:

@@ -241,18 +241,6 @@ def _changed(node: ast.AST) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def escapes(outer: ast.AST, inner: Any) -> bool:
-    """Say whether a function is used in another way than being called by its name, in the function that defines it."""
-    name = getattr(inner, "name", None)
-    if name is None:
-        return True
-    called = {id(node.func) for node in ast.walk(outer) if isinstance(node, ast.Call)}
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in called
-        for node in ast.walk(outer)
-    )
-
-
 INITIALIZERS = ("__init__", "setUp")
 """The methods that have run before any other method of an object does."""
 

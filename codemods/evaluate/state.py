@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from codemods.facts import Facts
 from codemods.formulas import Formula, Truthy, both, either, size
-from codemods.values import Choice, Opaque, Reason, Value, same
+from codemods.values import Choice, Opaque, Reason, Value, describe, same
 
 Cell: TypeAlias = tuple[int, str]
 """A place that holds a value: a name of a scope, an attribute of an object, or the contents of a container."""
@@ -146,7 +146,8 @@ def choose(alternatives: Iterable[tuple[Formula, Value]]) -> Value:
         return distinct[0][1]
     distinct = [(_shortened(formula), value) for formula, value in distinct]
     if len(distinct) > MAX_ALTERNATIVES:
-        reason = Reason("it is one of too many values")
+        some = ", ".join(describe(value) for _, value in distinct[:3])
+        reason = Reason(f"it may be any of {len(distinct)} values: {some}, ...")
         return Opaque(("many", object()), "one of many values", reason)
     return Choice(tuple(distinct))
 

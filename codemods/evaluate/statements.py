@@ -24,6 +24,7 @@ def execute(machine: Machine, statements: Sequence[ast.stmt]) -> None:
     """Execute statements in order; raises `Dies` where no execution gets to their end."""
     for statement in statements:
         machine.step()
+        machine.frame.statement = statement
         executor = _EXECUTORS.get(type(statement))
         if executor is not None:
             executor(machine, statement)

@@ -49,7 +49,8 @@ def _unseen(machine: Machine, name: str, arguments: Arguments) -> Arguments:
 
 
 def _hidden(machine: Machine, value: Value, name: str, arguments: Arguments) -> Opaque:
-    return machine.unknown(describe(value), f"inside `{name}` it has another shape than outside", arguments.node)
+    inside = machine.unknown(describe(value), f"inside `{name}` it has another shape than outside", arguments.node)
+    return replace(inside, reason=value.reason, dtype=value.dtype) if isinstance(value, Opaque) else inside
 
 
 # vmap, scan and map
@@ -178,7 +179,8 @@ def _part_of(machine: Machine, size: Int, part: Value, mesh: Value) -> Int:
         by = _axis_size(machine, mesh, name)
         if by == 0:
             raise Dies
-        assumed = machine.state.assume(formulas.equal(terms.mod(size, by), 0), branch=False)
+        exact = formulas.both(formulas.at_most(1, by), formulas.equal(terms.mod(size, by), 0))
+        assumed = machine.state.assume(exact, branch=False)
         if assumed is None:
             raise Dies
         machine.state = assumed

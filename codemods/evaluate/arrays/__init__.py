@@ -12,6 +12,7 @@ from codemods.evaluate.arrays import (  # noqa: F401
     products,
     quantized,
     random,
+    rearrangements,
     rearranging,
     reductions,
     repeating,

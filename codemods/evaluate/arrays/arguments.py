@@ -35,8 +35,10 @@ def scalar(value: Value, library: str) -> Array | None:
         if dtype is not None and not holds(dtype, value):
             raise Unmodelled(f"{value} does not fit into {dtype.name}")
         return Array((), dtype, library, contents=value, weak=True)
-    if isinstance(value, Term) or (isinstance(value, Opaque) and value.at_least is not None):
+    if isinstance(value, Term) or (isinstance(value, Opaque) and (value.at_least is not None or value.kind == "int")):
         return Array((), default_int(library), library, weak=True)
+    if isinstance(value, Opaque) and value.kind == "float":
+        return Array((), default_float(library), library, weak=True)
     return None
 
 
@@ -50,6 +52,19 @@ def array(call: Call, value: Value) -> Array:
     if value is None or isinstance(value, Opaque | External | Quantized | str | bytes):
         raise Unmodelled(f"the shape of `{describe(value)}` is not known")
     return _literal(call, elements(call, value))
+
+
+def like(value: Opaque, dtype: DType | None) -> Opaque:
+    """Return an unknown array of the same shape as another one, of this dtype."""
+    key = ("like", value.key, dtype)
+    return Opaque(key, value.text, value.reason, pure=value.pure, shaped=value, dtype=dtype)
+
+
+def ranked(call: Call, value: Value, rank: int) -> Array:
+    """Return an argument as an array that must be of this rank: of an unknown one, the sizes are unknown."""
+    if not isinstance(value, Opaque) or value.at_least is not None or value.kind:
+        return array(call, value)
+    return Array(tuple(of(value.shape.item(axis).symbol()) for axis in range(rank)), value.dtype, call.library)
 
 
 def elements(call: Call, value: Value) -> tuple[Value, ...]:
@@ -78,11 +93,16 @@ def _literal(call: Call, values: Sequence[Value]) -> Array:
     return Array(shape, dtype, call.library, tuple(part.contents for part in parts) if known else None)
 
 
-def arrays(call: Call, value: Value) -> tuple[Array, ...]:
-    """Return the arrays of a sequence, e.g. those to be stacked."""
+def arrays(call: Call, value: Value, *, alike: bool = False) -> tuple[Array, ...]:
+    """Return the arrays of a sequence, e.g. those to be stacked; if they are `alike`, all have the rank that one has."""
     if isinstance(value, Array):
         raise Unmodelled("an array in place of a sequence of arrays")
-    return tuple(firm(array(call, element)) for element in elements(call, value))
+    parts = elements(call, value)
+    ranks = {len(part.shape) for part in parts if isinstance(part, Array)}
+    if alike and len(ranks) == 1:
+        (rank,) = ranks
+        return tuple(firm(ranked(call, part, rank)) for part in parts)
+    return tuple(firm(array(call, part)) for part in parts)
 
 
 def as_size(value: Value) -> Int | None:

@@ -98,7 +98,9 @@ def _filled(call: Call, shape: Shape, fill: Array, dtype: DType | None) -> Array
 @model(FUNCTIONS, "array", "asarray")
 @model("numpy", "asanyarray", "ascontiguousarray")
 @model("torch", "tensor", "as_tensor", "asarray", "from_numpy")
-def array(call: Call, a: Value, dtype: Value = None, order: Value = None, *, ndmin: Value = 0) -> Array:
+def array(call: Call, a: Value, dtype: Value = None, order: Value = None, *, ndmin: Value = 0) -> Array | Opaque:
+    if isinstance(a, Opaque) and a.at_least is None and not a.kind and ndmin == 0 and call.path != "numpy.ascontiguousarray":
+        return args.like(a, chosen(dtype, call.library, None))
     made = args.array(call, a)
     wanted = chosen(dtype, call.library, made.dtype)
     weak = made.weak and dtype is None and call.library == "jax"

@@ -10,7 +10,7 @@ from codemods.evaluate.arrays.dtypes import canonical, dtype_of, itemsize, kind
 from codemods.evaluate.arrays.rearranging import reshape
 from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, model
 from codemods.evaluate.library import Call, Unmodelled
-from codemods.values import Array, DType, External, Opaque, Quantized, Value
+from codemods.values import Array, DType, External, Opaque, Quantized, Term, Value
 
 DEVICE = External("torch.device()")
 
@@ -33,7 +33,9 @@ def as_dtype(array: Array, dtype: DType | None) -> Array:
 @model((*FUNCTIONS, *METHODS), "astype")
 @model("jax.lax", "convert_element_type")
 @model("torch.Tensor", "type")
-def astype(call: Call, a: Value, dtype: Value) -> Array:
+def astype(call: Call, a: Value, dtype: Value) -> Array | Opaque:
+    if isinstance(a, Opaque):
+        return args.like(a, canonical(dtype_of(dtype), call.library))
     return as_dtype(args.array(call, a), dtype_of(dtype))
 
 
@@ -44,13 +46,17 @@ _TORCH_CASTS = {
 
 
 @model("torch.Tensor", *_TORCH_CASTS)
-def torch_cast(call: Call, a: Value) -> Array:
-    return as_dtype(args.array(call, a), DType(_TORCH_CASTS[call.path.rpartition(".")[2]]))
+def torch_cast(call: Call, a: Value) -> Array | Opaque:
+    dtype = DType(_TORCH_CASTS[call.path.rpartition(".")[2]])
+    return args.like(a, dtype) if isinstance(a, Opaque) else as_dtype(args.array(call, a), dtype)
 
 
 @model("torch.Tensor", "to")
-def to(call: Call, a: Value, *targets: Value, dtype: Value = None) -> Array:
+def to(call: Call, a: Value, *targets: Value, dtype: Value = None) -> Array | Opaque:
     """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`."""
+    if isinstance(a, Opaque):
+        given = [dtype_of(target) for target in (*targets, dtype) if isinstance(target, External) and target != DEVICE]
+        return args.like(a, given[0] if len(given) == 1 else None)
     array = args.array(call, a)
     for target in (*targets, dtype):
         if isinstance(target, Array):
@@ -72,6 +78,8 @@ def view(call: Call, a: Value, *sizes: Value, dtype: Value = None) -> Array:
     """A reshape, or the same bytes as another dtype."""
     target = dtype if dtype is not None else sizes[0] if len(sizes) == 1 else None
     if not isinstance(target, DType | External):
+        if call.library != "torch" and (len(sizes) > 2 or any(isinstance(size, int | Term) for size in sizes)):
+            shapes.fails("a view of sizes instead of a dtype")
         if call.library != "torch":
             raise Unmodelled("the dtype of a view is not known")
         return reshape(call, a, *sizes)

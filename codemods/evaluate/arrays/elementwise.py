@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from codemods import terms
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import cast, combined
@@ -16,7 +17,7 @@ from codemods.evaluate.arrays.products import matmul
 from codemods.evaluate.arrays.promotion import inexact_numpy, promote
 from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, UNKNOWN, model
 from codemods.evaluate.library import Call, Unmodelled
-from codemods.values import Array, DType, Value
+from codemods.values import Array, DType, Opaque, Value
 
 BOOL = DType("bool")
 
@@ -170,9 +171,21 @@ def whole(call: Call, a: Value) -> Value:
     """Of a number, a number: source makes it a size with `int(np.ceil(x))`."""
     if call.library == "numpy" and isinstance(a, float) and math.isfinite(a):
         return float(getattr(math, call.path.rpartition(".")[2])(a))
+    if call.library == "numpy" and isinstance(a, Opaque) and (made := _whole_quotient(call, a)) is not None:
+        return made
     array = args.array(call, a)
     regular = kind(array.dtype) == "float"  # of integers, older versions make floats
     return Array(array.shape, array.dtype if regular else None, array.library, weak=array.weak and regular)
+
+
+def _whole_quotient(call: Call, value: Opaque) -> Opaque | None:
+    """Return the whole number, still a float, that an unknown `a / b` is rounded to."""
+    match value.key:
+        case ("/", dividend, divisor):
+            rounded = {"numpy.ceil": shapes.ceil_divide, "numpy.floor": terms.floordiv}.get(call.path)
+            return replace(value, key=("/", rounded(dividend, divisor), 1)) if rounded else None
+        case _:
+            return None
 
 
 @model(FUNCTIONS, *_BINARY, "equal", "power", "mod", "left_shift", "right_shift", "logaddexp", "fmod")

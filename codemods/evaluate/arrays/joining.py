@@ -48,7 +48,7 @@ def _length(array: Array, axis: int) -> int:
 @model("torch", "cat", "concat", "concatenate")
 @model("jax.lax", "concatenate")
 def concatenate(call: Call, arrays: Value, axis: Value = 0, *, dtype: Value = None) -> Array:
-    parts = args.arrays(call, arrays)
+    parts = args.arrays(call, arrays, alike=axis is not None)
     if axis is None:
         parts, axis = tuple(reshaped(part, (shapes.total(part.shape),)) for part in parts), 0
     return _concatenated(call, parts, args.integer(axis), dtype)
@@ -57,7 +57,7 @@ def concatenate(call: Call, arrays: Value, axis: Value = 0, *, dtype: Value = No
 @model(FUNCTIONS, "stack")
 @model("torch", "stack")
 def stack(call: Call, arrays: Value, axis: Value = 0, *, dtype: Value = None) -> Array:
-    parts = args.arrays(call, arrays)
+    parts = args.arrays(call, arrays, alike=True)
     shape = shapes.same([part.shape for part in parts])
     along = shapes.axis_of(len(shape) + 1, args.integer(axis))
     return _concatenated(call, [reshaped(part, shapes.expand(part.shape, (along,))) for part in parts], along, dtype)

@@ -74,9 +74,11 @@ def tensordot(call: Call, a: Value, b: Value, axes: Value = 2, *, axis: Value = 
 def einsum(call: Call, subscripts: Value, *operands: Value, preferred_element_type: Value = None) -> Array:
     if not isinstance(subscripts, str) or "." in subscripts:
         raise Unmodelled("`einsum` without plain subscripts")
-    arrays = [args.array(call, operand) for operand in operands]
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     names = inputs.split(",")
+    if len(names) != len(operands):
+        shapes.fails("fewer or more arrays than the subscripts name")
+    arrays = [args.ranked(call, operand, len(each)) for operand, each in zip(operands, names, strict=True)]
     if not arrow:
         joined = "".join(names)
         output = "".join(sorted(name for name in set(joined) if joined.count(name) == 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from codemods.evaluate.arrays import arguments as args
@@ -10,8 +11,8 @@ from codemods.evaluate.arrays.contents import Position, rearranged, reshaped
 from codemods.evaluate.arrays.dtypes import default_int
 from codemods.evaluate.arrays.signatures import FUNCTIONS, METHODS, TORCH, model
 from codemods.evaluate.library import Call, Unmodelled
-from codemods.terms import Int
-from codemods.values import Array, Opaque, Value
+from codemods.formulas import equal, invert
+from codemods.values import Array, Choice, Opaque, Value
 
 # Another shape
 
@@ -61,22 +62,31 @@ def unflatten(call: Call, a: Value, axis: Value, sizes: Value) -> Array:
 
 @model((*FUNCTIONS, *METHODS, "jax.lax"), "squeeze")
 @model(TORCH, "squeeze")
-def squeeze(call: Call, a: Value, axis: Value = None) -> Array:
+def squeeze(call: Call, a: Value, axis: Value = None) -> Value:
     array = args.array(call, a)
     axes = range(len(array.shape)) if axis is None else shapes.axes_of(len(array.shape), args.integers(call, axis))
-    strict = axis is not None and call.library != "torch"
-    gone = [position for position in axes if _is_one(array.shape[position], strict)]
+    if axis is not None and call.library != "torch":
+        for position in axes:
+            shapes.agree(array.shape[position], 1)
+        return _without(array, axes)
+    gone = [position for position in axes if array.shape[position] == 1]
+    doubtful = [
+        position for position in axes if not isinstance(size := array.shape[position], int) and not shapes.at_least(size, 2)
+    ]
+    if not doubtful:
+        return _without(array, gone)
+    if len(doubtful) > 1:
+        raise Unmodelled(
+            f"whether `squeeze` drops axes of size {' and '.join(str(array.shape[each]) for each in doubtful)} is not known"
+        )
+    drops = equal(array.shape[doubtful[0]], 1)
+    return Choice(((drops, _without(array, [*gone, *doubtful])), (invert(drops), _without(array, gone))))
+
+
+def _without(array: Array, axes: Iterable[int]) -> Array:
+    """Return an array without some axes of size 1."""
+    gone = set(axes)
     return reshaped(array, tuple(size for position, size in enumerate(array.shape) if position not in gone))
-
-
-def _is_one(size: Int, strict: bool) -> bool:
-    """Say whether an axis is of size 1, which it must be if `strict`."""
-    if strict:
-        shapes.agree(size, 1)
-        return True
-    if not isinstance(size, int) and not shapes.at_least(size, 2):
-        raise Unmodelled(f"whether `squeeze` drops an axis of size {size} is not known")
-    return size == 1
 
 
 @model((*FUNCTIONS, "jax.lax"), "expand_dims")
@@ -128,16 +138,17 @@ def reversed_axes(array: Array) -> Array:
 @model(METHODS, "transpose")
 @model("jax.lax", "transpose")
 def transpose(call: Call, a: Value, *order: Value, axes: Value = None, permutation: Value = None) -> Array:
-    array = args.array(call, a)
     given = order if order else tuple(each for each in (axes, permutation) if each is not None)
     if given in ((), (None,)):
-        return reversed_axes(array)
-    return permuted(array, args.spread_integers(call, given))
+        return reversed_axes(args.array(call, a))
+    order = args.spread_integers(call, given)
+    return permuted(args.ranked(call, a, len(order)), order)
 
 
 @model(TORCH, "permute")
 def permute(call: Call, a: Value, *order: Value, axis: Value = None) -> Array:
-    return permuted(args.array(call, a), args.spread_integers(call, order if axis is None else (axis,)))
+    axes = args.spread_integers(call, order if axis is None else (axis,))
+    return permuted(args.ranked(call, a, len(axes)), axes)
 
 
 @model((*FUNCTIONS, *METHODS), "swapaxes")

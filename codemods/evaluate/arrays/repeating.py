@@ -112,8 +112,9 @@ def _resized(array: Array, along: int, size: Int) -> Array:
 
 @model(FUNCTIONS, "pad")
 def pad(call: Call, a: Value, pad_width: Value, mode: Value = "constant", **options: Value) -> Array:
-    array = args.array(call, a)
     widths = args.array(call, pad_width)
+    pairs = widths.shape[0] if len(widths.shape) == 2 else 1
+    array = args.ranked(call, a, pairs) if isinstance(pairs, int) and pairs > 1 else args.array(call, a)
     if widths.shape not in ((), (1,), (2,), (1, 2), (len(array.shape), 2)):
         raise Unmodelled("a padding of unknown form")
     return _padded(array, [_widths(call, pad_width, axis) for axis in range(len(array.shape))])

@@ -11,7 +11,7 @@ from functools import reduce as fold
 from typing import NoReturn, TypeAlias
 
 from codemods import terms
-from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.library import Impossible
 from codemods.facts import Facts
 from codemods.terms import Int, Symbol
 
@@ -21,7 +21,7 @@ _NO_FACTS = Facts()
 
 
 def fails(what: str) -> NoReturn:
-    raise Unmodelled(f"the call would fail: {what}")
+    raise Impossible(f"the call would fail: {what}")
 
 
 def at_least(value: Int, bound: int) -> bool:

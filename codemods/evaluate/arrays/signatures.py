@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce, wraps
 from typing import Any, TypeVar
 
-from codemods.evaluate.library import MODELS, Call, Unmodelled, models
+from codemods.evaluate.library import MODELS, Call, Impossible, Unmodelled, models
 from codemods.values import Array, At, Opaque, Value
 
 FUNCTIONS = ("jax.numpy", "numpy")
@@ -100,7 +100,21 @@ def _method(call: Call) -> Value:
     paths = [path for each in classes if (path := f"{each}.{name}") in MODELS]
     if not paths:
         raise Unmodelled(f"`{classes[0]}.{name}` is not modelled")
-    return reduce(_common, (MODELS[path](replace(call, path=path)) for path in paths))
+    return reduce(_common, _succeeding(call, paths))
+
+
+def _succeeding(call: Call, paths: list[str]) -> list[Value]:
+    """Return what a call gives under each of several paths; what would fail under one is not a call of that one."""
+    found: list[Value] = []
+    failure: Impossible | None = None
+    for path in paths:
+        try:
+            found.append(MODELS[path](replace(call, path=path)))
+        except Impossible as why:
+            failure = why
+    if not found and failure is not None:
+        raise failure
+    return found
 
 
 def _common(left: Value, right: Value) -> Value:

@@ -2,6 +2,6 @@
 
 from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
-from codemods.evaluate.standard import functions, numbers, objects, sequences, sharding  # each fills the table
+from codemods.evaluate.standard import functions, numbers, objects, options, sequences, sharding, trees  # each fills the table
 
-__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "sequences", "sharding"]
+__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "options", "sequences", "sharding", "trees"]

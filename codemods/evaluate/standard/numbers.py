@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import formulas, terms
 from codemods.evaluate import containers, operators
+from codemods.evaluate.arrays.shapes import at_least, ceil_divide
 from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Array, Opaque, Value
+from codemods.values import Array, External, Instance, Opaque, Value, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -37,8 +40,16 @@ def _int(machine: Machine, value: Value = 0, *base: Value) -> Value:
             return int(value, *base)  # type: ignore[call-overload]
         except (ValueError, TypeError, OverflowError):
             raise Dies from None
+    quotient = operators.quotient(value)
+    if quotient is not None and not base and (quotient[1] == 1 or all(at_least(part, 0) for part in quotient)):
+        return terms.floordiv(*quotient)
     if isinstance(value, Opaque):
-        return Opaque(("int", value.key), f"int({value.text})", value.reason)
+        usual = int(value.default) if isinstance(value.default, str) and value.default.isdecimal() else value.default
+        return Opaque(("int", value.key), f"int({value.text})", value.reason, default=usual, kind="int")
+    if isinstance(value, Array) and value.shape == () and isinstance(value.contents, int):
+        return value.contents
+    if isinstance(value, Instance) and External("enum.IntEnum") in value.cls.bases:
+        return integer(machine.read((value.id, "value")))
     return integer(value)
 
 
@@ -49,6 +60,8 @@ def _float(machine: Machine, value: Value = 0.0) -> Value:
             return float(value)
         except (ValueError, OverflowError):
             raise Dies from None
+    if isinstance(value, Opaque):
+        return Opaque(("float", value.key), f"float({value.text})", value.reason, kind="float")
     raise Unmodelled("an unknown float")
 
 
@@ -64,7 +77,7 @@ def _bool(machine: Machine, arguments: Arguments) -> Value:
     return machine.truth(arguments.positional[0]) if arguments.positional else False
 
 
-@computes("math.gcd")
+@computes("math.gcd", "numpy.gcd")
 def _gcd(machine: Machine, *values: Value) -> Value:
     result: terms.Int = 0
     for value in values:
@@ -72,16 +85,81 @@ def _gcd(machine: Machine, *values: Value) -> Value:
     return abs(result) if isinstance(result, int) else result
 
 
-@computes("math.ceil", "math.floor", "math.trunc", "builtins.round")
-def _rounded(machine: Machine, value: Value) -> Value:
-    if isinstance(value, float):
-        raise Unmodelled("a rounded number")
-    return integer(value)
+_OfQuotient: TypeAlias = "Callable[[terms.Int, terms.Int], terms.Int]"
 
 
-@computes("math.sqrt", "math.log2", "math.log", "math.exp")
-def _real(machine: Machine, value: Value) -> Value:
-    raise Unmodelled("a real number")
+def _rounding(name: str, function: Callable[[float], int], of_quotient: _OfQuotient | None) -> None:
+    def rounded(machine: Machine, value: Value) -> Value:
+        if isinstance(value, float):
+            try:
+                return function(value)
+            except (ValueError, OverflowError):
+                raise Dies from None
+        quotient = operators.quotient(value)
+        if quotient is not None and of_quotient is not None:
+            return of_quotient(*quotient)
+        return integer(value)
+
+    computes(name)(rounded)
+
+
+_rounding("math.ceil", math.ceil, ceil_divide)
+_rounding("math.floor", math.floor, terms.floordiv)
+_rounding("math.trunc", math.trunc, None)
+_rounding("builtins.round", round, None)
+
+
+def _real(name: str, function: Callable[..., float]) -> None:
+    def real(machine: Machine, *values: Value) -> Value:
+        if not all(isinstance(value, int | float) for value in values):
+            shown = f"{name}({', '.join(map(describe, values))})"
+            key = (name, *(getattr(value, "key", value) for value in values))
+            return Opaque(key, shown, machine.reason(f"`{shown}` is not known"), kind="float")
+        try:
+            return function(*values)
+        except (ValueError, OverflowError, TypeError):
+            raise Dies from None
+
+    computes(name)(real)
+
+
+for _function in (math.sqrt, math.log2, math.log10, math.log, math.exp, math.pow):
+    _real(f"math.{_function.__name__}", _function)
+
+
+@computes("math.isqrt")
+def _isqrt(machine: Machine, value: Value) -> Value:
+    number = integer(value)
+    if not isinstance(number, int):
+        raise Unmodelled("the root of a number that is not known")
+    if number < 0:
+        raise Dies
+    return math.isqrt(number)
+
+
+@computes("math.lcm", "numpy.lcm")
+def _lcm(machine: Machine, *values: Value) -> Value:
+    numbers = [integer(value) for value in values]
+    if not all(isinstance(number, int) for number in numbers):
+        raise Unmodelled("the least common multiple of numbers that are not known")
+    return math.lcm(*(number for number in numbers if isinstance(number, int)))
+
+
+@computes("jax.experimental.pallas.cdiv", "triton.cdiv")
+def _cdiv(machine: Machine, value: Value, divisor: Value) -> Value:
+    by = integer(divisor)
+    if by == 0:
+        raise Dies
+    return ceil_divide(integer(value), by)
+
+
+@computes("jax.experimental.pallas.next_power_of_2", "triton.next_power_of_2")
+def _next_power_of_2(machine: Machine, value: Value) -> Value:
+    number = integer(value)
+    if isinstance(number, int):
+        return 1 << max(number - 1, 0).bit_length()
+    made = machine.unknown(f"next_power_of_2({number})", f"`{number}` is not known, nor the power of 2 above it")
+    return replace(made, at_least=1)
 
 
 @computes("math.prod")
@@ -125,7 +203,7 @@ def _pad_page_indices(machine: Machine, arguments: Arguments) -> Value:
             case Array((rows, pages)):
                 return replace(table, shape=(rows, _rounded_up(pages, by)), contents=None)
             case Opaque():
-                rows, pages = (integer(table.attribute("shape").item(axis)) for axis in (0, 1))
+                rows, pages = (integer(table.shape.item(axis)) for axis in (0, 1))
                 return Array((rows, _rounded_up(pages, by)), None)
             case _:
                 raise Unmodelled("the page table is not known")
@@ -134,7 +212,7 @@ def _pad_page_indices(machine: Machine, arguments: Arguments) -> Value:
 
 
 def _rounded_up(value: terms.Int, multiple: terms.Int) -> terms.Int:
-    return terms.multiply(terms.negate(terms.floordiv(terms.negate(value), multiple)), multiple)
+    return terms.multiply(ceil_divide(value, multiple), multiple)
 
 
 @interprets("shapecheck.megacore_mode_for", "shapecheck.plan.megacore_mode_for")

@@ -9,6 +9,7 @@ from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Leaves
+from codemods.evaluate.settings import looked_up
 from codemods.values import Class, DictRef, External, Instance, ListRef, Opaque, Value, is_constant
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def _getattr(machine: Machine, arguments: Arguments) -> Value:
     node = arguments.node
     value = machine.spread(lambda each: objects.attribute(machine, each, name, node), receiver, text=text_of(arguments))
     if default and isinstance(value, Opaque | External):
-        raise Unmodelled("whether the attribute is there is not known")
+        return looked_up(machine, text_of(arguments), default[0], node)
     return value
 
 

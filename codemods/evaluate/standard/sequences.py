@@ -14,7 +14,7 @@ from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Array, DictRef, Filtered, ListRef, Opaque, Value, is_constant
+from codemods.values import Array, DictRef, Filtered, ListRef, Opaque, Value, describe, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -25,9 +25,13 @@ def _len(machine: Machine, value: Value) -> Value:
     match value:
         case Array(shape) if shape:
             return shape[0]
+        case Opaque() if value.length is not None:
+            return value.length
+        case Opaque(key=(_, "call", "jax.devices" | "jax.local_devices")):
+            return Opaque(("len", value.key), f"len({value.text})", value.reason, 1)
         case Opaque():
             if machine.state.epoch == 0:  # nothing has changed since: an array's length is the size of its first axis
-                size = value.attribute("shape").item(0)
+                size = value.shape.item(0)
                 return replace(size, text=f"len({value.text})")
             return Opaque(("len", value.key, machine.state.epoch), f"len({value.text})", value.reason, 0)
         case DictRef() if (contents := machine.contents(value)) is not None:
@@ -45,7 +49,9 @@ def _range(machine: Machine, *bounds: Value) -> Value:
             return range(*bounds)
         except (TypeError, ValueError):
             raise Dies from None
-    raise Unmodelled("how far the range goes is not known")
+    start, stop, *step = (0, *bounds) if len(bounds) == 1 else bounds
+    text = f"range({', '.join(map(describe, bounds))})"
+    return containers.unknown_range(machine, integer(start), integer(stop), integer(step[0]) if step else 1, text)
 
 
 @computes("builtins.tuple", "builtins.iter", "builtins.frozenset")
@@ -87,12 +93,31 @@ def _reversed(machine: Machine, value: Value) -> Value:
 @interprets("builtins.sorted")
 def _sorted(machine: Machine, arguments: Arguments) -> Value:
     parts = containers.elements(machine, arguments.positional[0])
-    if "key" in arguments.keywords or not all(isinstance(part, int) for part in parts):
-        raise Unmodelled("an order that is not followed")
     backwards = arguments.keywords.get("reverse", False)
     if not isinstance(backwards, bool):
-        raise Unmodelled("an unknown order")
-    return containers.make_list(machine, sorted(parts, reverse=backwards))
+        raise Unmodelled("whether the order is reversed is not known")
+    ranks = _ranks(machine, parts, arguments)
+    try:
+        order = sorted(range(len(parts)), key=ranks.__getitem__, reverse=backwards)
+    except TypeError:
+        raise Dies from None
+    return containers.make_list(machine, [parts[place] for place in order])
+
+
+def _ranks(machine: Machine, parts: Sequence[Value], arguments: Arguments) -> list[Any]:
+    """Return what elements are ordered by, which must be known: numbers, strings or tuples of them."""
+    key = arguments.keywords.get("key")
+    if key is None:
+        ranks = list(parts)
+    else:
+        ranks = [call(machine, key, Arguments((part,), node=arguments.node)) for part in parts]
+    if not all(_is_rank(rank) for rank in ranks):
+        raise Unmodelled("what the elements are ordered by is not known")
+    return ranks
+
+
+def _is_rank(value: Value) -> bool:
+    return all(map(_is_rank, value)) if isinstance(value, tuple) else is_constant(value)
 
 
 @interprets("builtins.zip")
@@ -126,6 +151,18 @@ def _map(machine: Machine, arguments: Arguments) -> Value:
     function, *iterated = arguments.positional
     rows = zip(*(containers.elements(machine, value) for value in iterated), strict=False)
     return tuple(call(machine, function, Arguments(tuple(row), node=arguments.node)) for row in rows)
+
+
+@interprets("functools.reduce")
+def _reduce(machine: Machine, arguments: Arguments) -> Value:
+    function, iterated, *start = arguments.positional
+    parts = [*start, *containers.elements(machine, iterated)]
+    if not parts:
+        raise Dies
+    result = parts[0]
+    for part in parts[1:]:
+        result = call(machine, function, Arguments((result, part), node=arguments.node))
+    return result
 
 
 @interprets("builtins.sum")
@@ -170,9 +207,11 @@ def _extreme(name: str) -> Interpreted:
         return result
 
     def interpret(machine: Machine, arguments: Arguments) -> Value:
-        if set(arguments.keywords) - {"default"} or arguments.spread:
+        if set(arguments.keywords) - {"default", "key"} or arguments.spread:
             raise Unmodelled("a call with arguments that are not followed")
         values: Sequence[Value] = arguments.positional
+        if arguments.keywords.get("key") is not None:
+            return _extreme_by_key(machine, values, arguments, backwards)
         if len(values) == 1:
             if isinstance(values[0], Filtered):
                 return _extreme_of_filtered(machine, values[0], arguments.keywords.get("default", Dies), backwards)
@@ -182,6 +221,19 @@ def _extreme(name: str) -> Interpreted:
         return machine.spread(lambda *each: pick(machine, *each), *values, text=text_of(arguments))
 
     return interpret
+
+
+def _extreme_by_key(machine: Machine, values: Sequence[Value], arguments: Arguments, backwards: bool) -> Value:
+    parts = containers.elements(machine, values[0]) if len(values) == 1 else values
+    if not parts:
+        if "default" in arguments.keywords:
+            return arguments.keywords["default"]
+        raise Dies
+    ranks = _ranks(machine, parts, arguments)
+    try:
+        return parts[(max if backwards else min)(range(len(parts)), key=ranks.__getitem__)]
+    except TypeError:
+        raise Dies from None
 
 
 def _extreme_of_filtered(machine: Machine, filtered: Filtered, default: Any, backwards: bool) -> Value:

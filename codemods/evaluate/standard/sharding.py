@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import containers
 from codemods.evaluate.calls import Arguments
-from codemods.evaluate.interpreted import interprets
+from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
-from codemods.values import Array, Mesh, Spec, Value, as_int
+from codemods.values import Array, Mesh, Opaque, Spec, Value, as_int
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -19,6 +20,14 @@ def _spec(machine: Machine, arguments: Arguments) -> Value:
     if arguments.spread or arguments.keywords:
         raise Unmodelled("a partition spec with unknown parts")
     return Spec(arguments.positional)
+
+
+@interprets("jax.device_count", "jax.local_device_count", "torch_xla.runtime.global_device_count")
+def device_count(machine: Machine, arguments: Arguments) -> Value:
+    """How many devices there are: it is not known, but at least 1, and the same each time."""
+    name = "jax.device_count" if arguments.node is None else text_of(arguments)
+    reason = machine.reason("the number of devices is not known", arguments.node)
+    return Opaque(("device count", name), name, reason, 1, pure=True)
 
 
 @interprets("jax.make_mesh", "jax.sharding.AbstractMesh")
@@ -37,7 +46,10 @@ def _mesh_of_devices(machine: Machine, arguments: Arguments) -> Value:
     names = _names(machine, given.get("axis_names"))
     if isinstance(devices, Array):
         return _mesh(machine, devices.shape, names)
-    sizes = tuple(machine.unknown(f"the size of mesh axis {name!r}", "the number of devices is not known") for name in names)
+    sizes = tuple(
+        replace(machine.unknown(f"the size of mesh axis {name!r}", "the number of devices is not known"), at_least=1)
+        for name in names
+    )
     return _mesh(machine, sizes, names)
 
 
