@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from codemods import formulas
@@ -19,7 +20,11 @@ def counterexample(formula: Formula, known: Sequence[Formula]) -> dict[str, Any]
 
     What has a usual value is tried with it first, and sizes from 1 up. None where the search finds nothing, which proves nothing.
     """
-    relevant = [fact for fact in known if formulas.subjects(fact) & formulas.subjects(formula)]
+    return _search(formula, tuple(fact for fact in known if formulas.subjects(fact) & formulas.subjects(formula)))
+
+
+@lru_cache(maxsize=4096)  # the cases of a test ask the same over and over
+def _search(formula: Formula, relevant: tuple[Formula, ...]) -> dict[str, Any] | None:
     symbols = sorted(set().union(formulas.integers(formula), *map(formulas.integers, relevant)), key=lambda each: each.text)
     coins = [
         leaf
@@ -28,13 +33,13 @@ def counterexample(formula: Formula, known: Sequence[Formula]) -> dict[str, Any]
     ]
     if max(len(symbols), len(coins)) > _MAX_SYMBOLS or any(symbol.text == "quotient" for symbol in symbols):
         return None
-    for numbers in _assignments(symbols):
-        for outcomes in itertools.product((True, False), repeat=len(coins)):
-            held = dict(zip(coins, outcomes, strict=True))
-            asked, *facts = (_decided(each, held) for each in (formula, *relevant))
-            if asked is None or formulas.evaluate(asked, numbers) is not False:
+    tossed = [dict(zip(coins, outcomes, strict=True)) for outcomes in itertools.product((True, False), repeat=len(coins))]
+    cases = [(held, [_decided(each, held) for each in (formula, *relevant)]) for held in tossed if _consistent(held)]
+    for numbers in itertools.islice(_assignments(symbols), _TRIALS // max(1, len(cases))):
+        for held, (asked, *facts) in cases:
+            if formulas.evaluate(asked, numbers) is not False:
                 continue
-            if all(fact is not None and formulas.evaluate(fact, numbers) is not False for fact in facts):
+            if all(formulas.evaluate(fact, numbers) is not False for fact in facts):
                 shown: dict[str, Any] = {symbol.text: number for symbol, number in numbers.items()}
                 return (shown | {coin.text: _shown(coin) for coin, outcome in held.items() if outcome}) or None
     return None
@@ -44,14 +49,14 @@ def _shown(coin: Equals | Truthy) -> Any:
     return coin.constant if isinstance(coin, Equals) else True
 
 
-def _decided(formula: Formula, coins: Mapping[Any, bool]) -> Formula | None:
-    """Put outcomes in the place of what is no integer; None where they contradict each other."""
-    held: dict[Any, Any] = {}
-    for coin, outcome in coins.items():
-        if isinstance(coin, Equals) and outcome:
-            if coin.key in held:
-                return None
-            held[coin.key] = coin.constant
+def _consistent(coins: Mapping[Any, bool]) -> bool:
+    """Say whether outcomes can come together: nothing equals two constants."""
+    equal = [coin.key for coin, outcome in coins.items() if isinstance(coin, Equals) and outcome]
+    return len(equal) == len(set(equal))
+
+
+def _decided(formula: Formula, coins: Mapping[Any, bool]) -> Formula:
+    """Put outcomes in the place of what is no integer."""
 
     def put(part: Formula) -> Formula:
         match part:

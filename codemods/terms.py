@@ -339,7 +339,24 @@ def evaluate(value: Int, assignment: Mapping[Symbol, int]) -> int:
 
     Raises:
         ZeroDivisionError: a divisor is 0 there.
+        TermError: a symbol has no value, or a number is too large.
     """
-    result = replace(value, assignment)
-    assert isinstance(result, int)
-    return result
+    if isinstance(value, int):
+        return value
+    total = 0
+    for factors, coefficient in value.monomials:
+        product = coefficient
+        for atom in factors:
+            product *= _number(atom, assignment)
+        total += product
+    return _bounded(total)
+
+
+def _number(atom: Atom, assignment: Mapping[Symbol, int]) -> int:
+    if isinstance(atom, Symbol):
+        if atom not in assignment:
+            raise TermError(f"{atom} has no value")
+        return assignment[atom]
+    number = FUNCTIONS[atom.name](*(evaluate(operand, assignment) for operand in atom.operands))
+    assert isinstance(number, int), "a function of known integers"
+    return number
