@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from codemods import formulas
 from codemods.facts import Facts
@@ -24,7 +25,8 @@ def follows(formula: Formula, known: Sequence[Formula]) -> bool | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def consistent(known: Iterable[Formula]) -> bool:
+@lru_cache(maxsize=4096)  # each rule at a call asks it again
+def consistent(known: tuple[Formula, ...]) -> bool:
     """Say whether conditions may hold together, as far as can be told."""
     return _settled(known) is not None
 

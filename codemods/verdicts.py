@@ -37,14 +37,21 @@ class Outcome:
         values: the value of each name of the relation, in the alternative that decided, with its origin.
         known: the values of all names of the call that are constants, in that alternative.
         reason: why it is unproven.
-        counterexample: values of the unknowns under which it fails.
+        failing: the values under which it is known to fail.
+        question: what does not follow, and what is known.
     """
 
     verdict: Verdict
     values: Mapping[str, tuple[Value, str]] = field(default_factory=dict[str, tuple[Value, str]])
     known: Mapping[str, Any] = field(default_factory=dict[str, Any])
     reason: Reason | None = None
-    counterexample: Mapping[str, Any] | None = None
+    failing: Mapping[str, Any] | None = None
+    question: tuple[Formula, Sequence[Formula]] | None = None
+
+    @cached_property
+    def counterexample(self) -> Mapping[str, Any] | None:
+        """Values of the unknowns under which it fails; to seek them takes long, and is for an outcome that is reported."""
+        return self.failing if self.question is None else counterexample(*self.question)
 
 
 class Judge:
@@ -86,7 +93,7 @@ class Judge:
             condition = both(*(formula for formula, _ in combination))
             arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
             known = [each.formula for each in self.arrival.path] + [condition]
-            if condition is False or not consistent(known):
+            if condition is False or not consistent(tuple(known)):
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
@@ -142,8 +149,8 @@ class Judge:
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
         seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
-        example = counterexample(formula, facts) if seen else None
-        return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()), example)
+        reason = _reason(named.values())
+        return Outcome(Verdict.UNPROVEN, values, constants, reason, question=(formula, facts) if seen else None)
 
     def constants(self) -> dict[str, Any]:
         """Return the names of the call whose value is certain in this execution."""
