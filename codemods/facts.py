@@ -18,7 +18,7 @@ class Facts:
     def __init__(self, known: Iterable[Formula] = ()) -> None:
         self.known = tuple(dict.fromkeys(part for formula in known for part in conjuncts(formula)))
         self._index = frozenset(self.known)
-        self._decided: dict[Compare, bool | None] = {}
+        self._decided: dict[Formula, bool | None] = {}
         self._ranges: dict[Atom, Interval] = {}
 
     def given(self, formula: Formula) -> Facts:
@@ -37,20 +37,23 @@ class Facts:
             case Not(operand):
                 outcome = self.decide(operand)
                 return None if outcome is None else not outcome
-            case And(operands):
-                return kleene_and(map(self.decide, operands))
-            case Compare():
+            case And() | Compare():
                 if formula not in self._decided:
-                    try:
-                        self._decided[formula] = self._decide_comparison(formula)
-                    except (ZeroDivisionError, TermError):  # the facts contradict each other, or lead too far
-                        self._decided[formula] = None
+                    self._decided[formula] = self._decide(formula)
                 return self._decided[formula]
             case Equals(key, _, constant):
                 others = (fact for fact in self.known if isinstance(fact, Equals) and fact.key == key)
                 return False if any(fact.constant != constant for fact in others) else None
             case Truthy():
                 return None
+
+    def _decide(self, formula: And | Compare) -> bool | None:
+        if isinstance(formula, And):
+            return kleene_and(map(self.decide, formula.operands))
+        try:
+            return self._decide_comparison(formula)
+        except (ZeroDivisionError, TermError):  # the facts contradict each other, or lead too far
+            return None
 
     def _decide_comparison(self, formula: Compare) -> bool | None:
         term = self._simplify(formula.term)

@@ -9,11 +9,14 @@ from codemods import formulas
 from codemods.facts import Facts
 from codemods.formulas import And, Formula, Not, conjuncts, invert
 
+# What is asked is kept: the rules at a call ask the same of its path, and so do the cases of a test.
+
 MAX_SPLITS = 4  # conditions that are tried both ways
 _MAX_SIZE = 48  # comparisons among what is known and has to do with the question, for it to be worth while
 
 
-def follows(formula: Formula, known: Sequence[Formula]) -> bool | None:
+@lru_cache(maxsize=4096)
+def follows(formula: Formula, known: tuple[Formula, ...]) -> bool | None:
     """Return True if the formula follows from what is known, False if its opposite does, else None."""
     outcome = Facts(known).decide(formula)
     if outcome is not None:
@@ -25,7 +28,7 @@ def follows(formula: Formula, known: Sequence[Formula]) -> bool | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-@lru_cache(maxsize=4096)  # each rule at a call asks it again
+@lru_cache(maxsize=4096)
 def consistent(known: tuple[Formula, ...]) -> bool:
     """Say whether conditions may hold together, as far as can be told."""
     return _settled(known) is not None

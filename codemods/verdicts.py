@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import Chip
 from shapecheck.contract import CORES
-from shapecheck.relation import UNKNOWN
+from shapecheck.relation import UNKNOWN, Relation
 from shapecheck.rule import Rule, Verdict
 
 MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of
@@ -139,13 +139,13 @@ class Judge:
             verdict = rule.judge(named)
             reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
             return Outcome(verdict, values, constants, reason)
-        formula = formula_of(Machine(Program((), Path())), rule.relation, named)
+        formula = _formula_of(rule.relation, tuple((name, type(value), value) for name, value in named.items()))
         if formula is None:
             return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()))
         used = set().union(*map(integers, (formula, *known)))
         facts = [*known, *(fact for array in self.callee.contract.arrays
                            for fact in geometry.shape_facts(array, arguments.get(array.name), used))]  # fmt: skip
-        outcome = follows(formula, facts)
+        outcome = follows(formula, tuple(facts))
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
         seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
@@ -172,6 +172,12 @@ class Judge:
         if node is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return ast.unparse(node) if node is not None and origin == argument else origin
         return ast.unparse(node) + origin.removeprefix(argument) if origin.startswith(argument) else origin
+
+
+@lru_cache(maxsize=4096)  # the cases of a test ask the same over and over
+def _formula_of(relation: Relation, named: tuple[tuple[str, type, Value], ...]) -> Formula | None:
+    """State a relation of these values; their types tell apart those that Python takes for equal."""
+    return formula_of(Machine(Program((), Path())), relation, {name: value for name, _, value in named})
 
 
 def _is_known(value: Value) -> bool:

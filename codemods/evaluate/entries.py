@@ -150,14 +150,16 @@ class Execution:
                 yield from self._functions(parts, scope_id, module)
 
     def _enter(self, entries: Sequence[Entry], module: State) -> None:
-        """Execute functions, first those that take few steps, then the others: each case within its share of the steps."""
-        waiting = [(entry, case) for entry in entries for case in self._cases(entry, module)]
-        for most, last in ((FEW_STEPS, False), (MAX_STEPS, True)):
-            unfinished: list[tuple[Entry, Mapping[str, Value]]] = []
-            for position, (entry, case) in enumerate(waiting):
-                share = min(most, self._allowance // (len(waiting) - position))
-                if not self._execute(entry, case, module, limit=share, last=last):
-                    unfinished.append((entry, case))
+        """Execute functions, first those that take few steps, then the others: each within its share of the steps."""
+        waiting = [(entry, self._cases(entry, module)) for entry in entries]
+        for most, last in ((FEW_STEPS, False), (FILE_STEPS, True)):
+            unfinished: list[tuple[Entry, Sequence[Mapping[str, Value]]]] = []
+            for position, (entry, spelled) in enumerate(waiting):
+                end = self._allowance - min(most, self._allowance // (len(waiting) - position))
+                for done, case in enumerate(spelled):
+                    if not self._execute(entry, case, module, limit=min(MAX_STEPS, self._allowance - end), last=last):
+                        unfinished.append((entry, spelled[done:]))
+                        break
             waiting = unfinished
 
     def _cases(self, entry: Entry, module: State) -> Sequence[Mapping[str, Value]]:
@@ -172,7 +174,7 @@ class Execution:
                 return ()
 
     def _execute(self, entry: Entry, case: Mapping[str, Value], module: State, *, limit: int, last: bool) -> bool:
-        """Execute a function; say whether that came to its end, or what it came to was kept because it is the last try."""
+        """Execute a function; say whether that came to its end. What it came to before that is kept if it is the last try."""
         node: Any = entry.function.node
         known = len(self.unfinished)
         base, receiver = module, None
@@ -182,12 +184,13 @@ class Execution:
         machine.expected = int(any(is_failure_expected(decorator) for decorator in node.decorator_list))
         with machine.entered(Frame(self.program.scopes[entry.function.scope])):
             self._guarded(machine, node, lambda: self._call(machine, entry, case, receiver))
-        if machine.steps > machine.limit and not last:
+        finished = machine.steps <= machine.limit
+        if finished or last:
+            self._keep(machine, case)
+        else:
             del self.unfinished[known:]
             self._allowance -= machine.steps
-            return False
-        self._keep(machine, case)
-        return True
+        return finished
 
     def _call(self, machine: Machine, entry: Entry, case: Mapping[str, Value], receiver: Instance | None = None) -> None:
         """Call a function with the arguments of a case; of the others only the annotations tell."""
@@ -202,13 +205,12 @@ class Execution:
         self._run_body(machine, scope, function.node)
 
     def _run_body(self, machine: Machine, scope: Scope, node: Any) -> None:
-        before = set(machine.called)
         try:
-            execute(machine, scope, node, None if isinstance(node, ast.Lambda) else self.relevance.needed(node))
+            execute(machine, scope, node, self.relevance.needed(node))
         finally:
-            self._inner(machine, scope, node, before)
+            self._inner(machine, scope, node)
 
-    def _inner(self, machine: Machine, scope: Scope, node: Any, before: set[int]) -> None:
+    def _inner(self, machine: Machine, scope: Scope, node: Any) -> None:
         """Execute the functions defined in this one that it does not call, or that outlive it, with unknown arguments."""
 
         def path_of(expression: ast.expr) -> str:
@@ -221,10 +223,8 @@ class Execution:
             machine.state = held
             return found.path if isinstance(found, External) else ""
 
-        for inner in ast.walk(node):
-            if inner is node or not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                continue
-            if not self.relevance.reaches(inner) or (id(inner) in machine.called and not escapes(node, inner, path_of)):
+        for inner in self.relevance.inner(node):
+            if id(inner) in machine.called and not escapes(node, inner, path_of):
                 continue
             name = getattr(inner, "name", "<lambda>")
             entry = Entry(Function(inner, scope.path, name, scope.id))

@@ -175,12 +175,12 @@ class Machine:
     # Conditions
 
     def decide(self, formula: Formula) -> bool | None:
-        self.step(len(self.state.path))  # each condition on the way is looked at
+        self.step(len(self.state.path) + formulas.size(formula))  # each condition on the way is looked at
         return self.state.facts.decide(formula)
 
     def possible(self, formula: Formula) -> bool:
         """Say whether a condition may hold here, as far as can be told."""
-        self.step(len(self.state.path))
+        self.step(len(self.state.path) + formulas.size(formula))
         facts = self.state.facts
         for part in conjuncts(formula):
             if facts.decide(part) is False:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.callees import WORDS
 from codemods.evaluate.program import Bindings
@@ -46,6 +46,7 @@ class Relevance:
         reader = _Reader({*_defined(tree), *namesakes} & KERNELS - {*words})
         reader.mentions_in(tree)
         self._mentioned = reader.mentioned
+        self._inner: dict[int, Sequence[_Function]] = {}
         grown = True
         while grown:
             grown = False
@@ -58,16 +59,22 @@ class Relevance:
         """Say whether a function, or a statement of one, may reach a kernel."""
         return not self._mentioned[id(node)].isdisjoint(self.words)
 
-    def needed(self, function: Any) -> list[ast.stmt]:
-        """Return the statements of a function up to the last that may reach a kernel.
+    def inner(self, function: _Function) -> Sequence[_Function]:
+        """Return the functions defined inside a function that may reach a kernel."""
+        if id(function) not in self._inner:
+            inside = (part for part in ast.walk(function) if isinstance(part, _FUNCTIONS) and part is not function)
+            self._inner[id(function)] = [part for part in inside if self.reaches(part)]
+        return self._inner[id(function)]
 
-        All of them where an inner function may: it is executed in the end, and sees what the names hold then.
+    def needed(self, function: _Function) -> list[ast.stmt] | None:
+        """Return the statements of a function up to the last that may reach a kernel; None stands for all.
+
+        Where an inner function may, all are needed: it is executed in the end, and sees what the names hold then.
         """
-        body: list[ast.stmt] = function.body
-        if any(isinstance(part, _FUNCTIONS) and self.reaches(part) for statement in body for part in ast.walk(statement)):
-            return body
-        reaching = [position for position, statement in enumerate(body) if self.reaches(statement)]
-        return body[: reaching[-1] + 1] if reaching else []
+        if isinstance(function, ast.Lambda) or self.inner(function):
+            return None
+        reaching = [position for position, statement in enumerate(function.body) if self.reaches(statement)]
+        return function.body[: reaching[-1] + 1] if reaching else []
 
     def names(self) -> set[str]:
         """Return those of the words that the whole file sees."""
