@@ -8,7 +8,7 @@ the cells of the state (`codemods.evaluate.state`), under the `id` that the valu
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -216,6 +216,11 @@ class ListRef:
 
 
 @dataclass(frozen=True)
+class SetRef(ListRef):
+    """A set: a list without the methods of a list."""
+
+
+@dataclass(frozen=True)
 class DictRef:
     """A dict with constant keys; its items are in the cells of `id`."""
 
@@ -227,6 +232,33 @@ class Parser:
     """An `argparse.ArgumentParser`; its options, each with its name, value and default, are in the cells of `id`."""
 
     id: int
+
+
+@dataclass(frozen=True)
+class Iterator:
+    """What gives its elements once, one after the other; those left are in the cells of `id`.
+
+    `sources` are the cells of the containers that it walks through, with what they held when it was made: once they hold
+    something else, what it gives is not known.
+    """
+
+    id: int
+    sources: tuple[tuple[tuple[int, str], Value], ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class View:
+    """The `keys`, `values` or `items` of a dict, whatever it holds at the time."""
+
+    of: DictRef
+    kind: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """The dict of the names of a module or a class, or of the attributes of an object: `globals()`, `vars(x)`."""
+
+    owner: int
 
 
 @dataclass(frozen=True)
@@ -292,12 +324,14 @@ Value: TypeAlias = Any
 """One of the classes above, a `Term`, or a plain constant. (A union type would name them all and check nothing more.)"""
 
 
-def lineage(cls: Class) -> Iterator[Class]:
-    """Yield a class and its bases, depth first: near enough to Python's order for attributes."""
-    yield cls
+def lineage(cls: Class) -> list[Class]:
+    """Return a class and its bases in the order in which attributes are looked up: a common base comes behind what shares it."""
+    depth_first = [cls]
     for base in cls.bases:
         if isinstance(base, Class):
-            yield from lineage(base)
+            depth_first += lineage(base)
+    last = {each.scope: position for position, each in enumerate(depth_first)}
+    return [each for position, each in enumerate(depth_first) if last[each.scope] == position]
 
 
 def is_constant(value: Value) -> bool:

@@ -21,6 +21,7 @@ PATH = "program.py"
 KERNEL = "jax.experimental.pallas.ops.tpu.paged_attention"
 VALUES = (1, 2, 3, 4, 5, 6, 7, 8, 16, 17, True, False)
 HEADER = f"""\
+import contextlib
 import enum
 import functools
 import dataclasses
@@ -40,6 +41,12 @@ class Config:
     @property
     def twice(self):
         return self.pages * 2
+    @property
+    def half(self):
+        return self.pages // 2
+    @half.setter
+    def half(self, value):
+        self.pages = value * 2
     def grow(self, by=1):
         self.pages += by
         return self.pages
@@ -55,6 +62,29 @@ class Box:
     def add(self, value):
         self.size = self.size + value
         return self
+    def put(self, value):
+        self.size = value
+        return value
+    def __setitem__(self, index, value):
+        self.size = value
+    def __add__(self, other):
+        self.size -= other
+        return other
+    def __eq__(self, other):
+        self.size += 1
+        return self.size > 3
+class Swallow:
+    def __enter__(self):
+        return self
+    def __exit__(self, *why):
+        return True
+@contextlib.contextmanager
+def changed(values):
+    values.append(3)
+    try:
+        yield
+    finally:
+        values.append(5)
 """
 
 
@@ -131,25 +161,33 @@ def stubs(records: list[Record]) -> Iterator[None]:
                 sys.modules[name] = module
 
 
-def run(source: str, values: Sequence[Any] = VALUES, calls: int = 144) -> list[Record]:
+@dataclass(frozen=True)
+class Ran:
+    """What the executions of a program recorded, and whether one of them raised: what comes behind was not executed then."""
+
+    records: list[Record]
+    raised: bool
+
+
+def run(source: str, values: Sequence[Any] = VALUES, calls: int = 60) -> Ran:
     """Execute a program, then each of its functions `f...` for all values of its parameters."""
     records: list[Record] = []
     with stubs(records), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(source, PATH, "exec", dont_inherit=True)
-        space = _execute(code)
+        space, raised = _execute(code)
         functions = [name for name, held in space.items() if name[0] == "f" and name[1:].isdigit() and callable(held)]
         for name in functions:
             count = space[name].__code__.co_argcount
-            for case in itertools.islice(itertools.product(values, repeat=count), calls):
-                _call(_execute(code), name, case)
+            for case in itertools.islice(itertools.product(values, repeat=count), 0, None, max(1, len(values) ** count // calls)):
+                raised |= _call(_execute(code)[0], name, case)
         for case in (1, 4, 5, False):  # one after the other, in one program
             for name in functions * 2:
-                _call(space, name, [case] * space[name].__code__.co_argcount)
-    return records
+                raised |= _call(space, name, [case] * space[name].__code__.co_argcount)
+    return Ran(records, raised)
 
 
-def _execute(code: Any) -> dict[str, Any]:
+def _execute(code: Any) -> tuple[dict[str, Any], bool]:
     space: dict[str, Any] = {"__name__": "program"}
     module: Any = types.ModuleType("program")
     module.__dict__.update(space)
@@ -157,15 +195,19 @@ def _execute(code: Any) -> dict[str, Any]:
     try:
         exec(code, module.__dict__)
     except Exception:
-        pass
+        return module.__dict__, True
     finally:
         del sys.modules["program"]
-    return module.__dict__
+    return module.__dict__, False
 
 
-def _call(space: dict[str, Any], name: str, arguments: Sequence[Any]) -> None:
-    with contextlib.suppress(Exception):
+def _call(space: dict[str, Any], name: str, arguments: Sequence[Any]) -> bool:
+    """Call a function of a program; say whether it raised."""
+    try:
         space[name](*arguments)
+    except Exception:
+        return True
+    return False
 
 
 # Programs
@@ -279,9 +321,10 @@ class Writer:
 
     def statement(self) -> None:
         self.budget -= 1
-        options = [self.assign] * 3 + [self.change] * 4 + [self.call] * 3
+        options = [self.assign] * 3 + [self.change] * 4 + [self.call] * 3 + [self.oddity] * 2
         if self.budget > 0 and self.depth < 4:
             options += [self.branch] * 3 + [self.loop] * 3 + [self.shrink, self.match] + [self.attempt] * 2 + [self.function] * 2
+            options += [self.managed, self.generator, self.match_numbers, self.mutating_loop]
         options += [self.guard]
         if self.in_loop:
             options += [self.jump] * 2
@@ -456,6 +499,119 @@ class Writer:
         if self.draw(st.booleans()):
             self.line("else:")
             self.block()
+
+    def effect(self) -> str:
+        """An expression that changes something, and gives a number."""
+        options = [self.number(1)]
+        if self.lists:
+            name = self.pick(self.lists)
+            options += [f"({name}.append({self.number(0)}) or len({name}))", f"{name}.pop()"]
+        if self.objects:
+            options.append(f"{self.pick(self.objects)}.grow({self.number(0)})")
+        if self.boxes:
+            options.append(f"{self.pick(self.boxes)}.put({self.number(0)})")
+        return self.pick(options)
+
+    def managed(self) -> None:
+        """A block under a context manager that may swallow what it raises, or changes something at its end."""
+        manager = self.pick(["contextlib.suppress(Exception)", "Swallow()", f"changed([{self.number(0)}])"])
+        if self.lists:
+            manager = self.pick([manager, f"changed({self.pick(self.lists)})"])
+        self.line(f"with {manager}:")
+        self.block()
+
+    def generator(self) -> None:
+        """A generator function, or what is evaluated late, and something that consumes it, now or later."""
+        made, element = self.name("it"), self.name("e")
+        if self.draw(st.booleans()):
+            function = self.name("y")
+            saved = {key: list(getattr(self, key)) for key in ("numbers", "lists", "dicts", "objects", "boxes")}
+            inside, self.in_function = self.in_function, False
+            self.line(f"def {function}():")
+            self.numbers = [each for each in self.numbers if each[0] != "n"]
+            self.block(loop=False)
+            self.line(f"    yield {self.number(1)}")
+            self.depth += 1
+            self.line(self.pick(["pass", f"kernel({self.number(0)}, {self.number(0)})", f"yield {self.effect()}"]))
+            self.depth -= 1
+            self.in_function = inside
+            for key, held in saved.items():
+                setattr(self, key, held)
+            self.line(f"{made} = {function}()")
+        else:
+            over = self.pick([*self.lists, "(1, 2)", f"range({self.number(0)} % 4)"])
+            late = f"({self.effect()} + {element} for {element} in {over} if {self.test()})"
+            mapped = [f"map(lambda {element}: {self.effect()}, {over})", f"enumerate({over})", f"zip({over}, (3, 4))"]
+            self.line(f"{made} = {self.pick([late, late, *mapped[:1], f'iter({over})'])}")
+        self.line(self.pick(["pass", f"{made} = list({made})"]))
+        if self.draw(st.booleans()):
+            self.change()
+        result = self.name("n")
+        self.line(f"{result} = {self.pick([f'sum({made})', f'max({made}, default=1)', f'len(list({made}))'])}")
+        self.numbers.append(result)
+
+    def match_numbers(self) -> None:
+        name = self.name("n")
+        self.line(f"match ({self.number(0)}, {self.number(0)}):")
+        self.depth += 1
+        for pattern in (f"({name}, {self.pick([1, 2, 3])})", f"({self.pick([1, 2])}, {name})", f"[*_, {name}]"):
+            self.line(f"case {pattern}{self.pick(['', f' if {self.test()}'])}:")
+            self.numbers.append(name)
+            self.block()
+            self.numbers.remove(name)
+        self.depth -= 1
+
+    def mutating_loop(self) -> None:
+        """A loop that changes what it walks through."""
+        if not self.lists:
+            return self.line("pass")
+        name, index = self.pick(self.lists), self.name("i")
+        over = self.pick(
+            [f"for {index} in {name}:", f"for {index}, _ in zip({name}, (1, 2, 3)):", f"for _, {index} in enumerate({name}):"]
+        )
+        self.line(over)
+        self.numbers.append(index)
+        self.depth += 1
+        self.line(f"if len({name}) > 5: break")
+        self.depth -= 1
+        self.block(loop=True)
+        change = [f"{name}.append({self.number(0)})", f"{name}[0] = {self.number(0)}", f"{name}.pop()", f"{name}.clear()"]
+        self.line(f"    {self.pick(change)}")
+        return None
+
+    def oddity(self) -> None:
+        """What changes something under another name, or runs code where none is seen."""
+        options = ["pass", f"[{self.effect()} for _ in range({self.number(0)} % 4) if {self.test()}]"]
+        if self.lists:
+            name, other = self.pick(self.lists), self.pick(self.lists)
+            options += [
+                f"any({self.effect()} > {self.number(0)} for _ in {name}[:3])",
+                f"[{name}, {other}][{self.test()}].append({self.number(0)})",
+                f"[{name}, {other}][{self.number(0)} % 2][0] = {self.number(0)}",
+                f"sorted({name}, key=lambda e: {self.effect()})",
+                f"{{1: {name}}}.get({self.number(0)}, {other}).append({self.number(0)})",
+                f"[y.append({self.number(0)}) for y in ({name}, {other})[:{self.number(0)}]]",
+                f"{name}[:] = [{self.effect()}, {self.number(0)}]",
+            ]
+        if self.objects:
+            name = self.pick(self.objects)
+            options += [
+                f"vars({name})['pages'] = {self.number(0)}",
+                f"{name}.__dict__.update(block={self.number(0)})",
+                f"setattr({name}, {self.pick(['pages', 'block'])!r}, {self.number(0)})",
+                f"{name}.half = {self.number(0)}",
+            ]
+        if self.boxes:
+            name = self.pick(self.boxes)
+            options += [
+                f"{name}[{self.number(0)}] = {self.number(0)}",
+                f"{name} + {self.number(0)}",
+                f"if {name} == {self.number(0)}: pass",
+                f"type({name}).count = {self.number(0)}",
+            ]
+        if self.globals and not self.in_function:
+            options.append(f"globals()[{self.pick(self.globals)!r}] = {self.number(0)}")
+        self.line(self.pick(options))
 
     def jump(self) -> None:
         self.line(f"if {self.test()}: {self.pick(['break', 'continue'])}")

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
-from codemods.evaluate import containers, mutation, objects
+from codemods.evaluate import containers, havoc, mutation, objects
 from codemods.evaluate.annotations import refined, unseen
 from codemods.evaluate.frameworks import PALLAS
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame, Leaves
 from codemods.evaluate.program import Scope
+from codemods.evaluate.relevance import MUTATORS
 from codemods.evaluate.settings import looked_up
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
@@ -28,6 +29,7 @@ from codemods.values import (
     Function,
     Instance,
     ListRef,
+    Names,
     Opaque,
     Partial,
     Quantized,
@@ -215,9 +217,18 @@ def _attempt(machine: Machine, arguments: Arguments, function: Callable[[], Valu
     try:
         return function()
     except Unmodelled as why:
+        _give_up(machine, arguments)
         return machine.unknown(_text(arguments), str(why), arguments.node)
     except LookupError:  # an argument that every sound call gives is not there
         return machine.unknown(_text(arguments), "a call with arguments that are not followed", arguments.node)
+
+
+def _give_up(machine: Machine, arguments: Arguments, receiver: Value = None) -> None:
+    """Take note that a call is not followed: it may call what it is given, and its result may be what it is given, or a part."""
+    for value in arguments.values():
+        hand_on(machine, value, arguments)
+    havoc.leak_elements(machine, receiver)
+    havoc.leak(machine, *arguments.values())
 
 
 def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, arguments: Arguments) -> Value:
@@ -261,8 +272,34 @@ def _call_method(machine: Machine, receiver: Value, name: str, arguments: Argume
         mutation.method_changes(machine, receiver, name, arguments.node)
     method = METHODS.get((type(receiver), name))
     if method is not None:
-        return _attempt(machine, arguments, lambda: method(machine, receiver, arguments))
+        try:
+            return method(machine, receiver, arguments)
+        except (Unmodelled, LookupError) as why:
+            if name in MUTATORS:
+                objects.forget(machine, receiver, arguments.node)
+            _give_up(machine, arguments, receiver)
+            text = str(why) if isinstance(why, Unmodelled) else "a call with arguments that are not followed"
+            return machine.unknown(_text(arguments), text, arguments.node)
+    if isinstance(receiver, Names):
+        havoc.everything(machine, "names are changed that are not known", arguments.node, names=True)
+    if isinstance(receiver, Opaque) and name in _PATCHING and len(arguments.positional) > 1:  # pytest's monkeypatch
+        return _patch(machine, name, arguments)
     return call_unknown(machine, receiver, arguments.after(receiver))
+
+
+_PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
+
+
+def _patch(machine: Machine, name: str, arguments: Arguments) -> None:
+    """Execute `monkeypatch.setattr(target, "name", value)` and its like."""
+    target, key, *values = arguments.positional
+    value = values[0] if values else machine.unknown("nothing", "it is deleted", arguments.node)
+    if isinstance(key, str) and name.endswith("attr"):
+        objects.set_attribute(machine, target, key, value)
+    elif name.endswith("item"):
+        containers.set_item(machine, target, key, value)
+    else:  # the target may be a string, "module.attribute"
+        havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
 
 
 def call_function(machine: Machine, function: Function, arguments: Arguments) -> Value:
@@ -272,19 +309,59 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     inside = sum(frame.function is node for frame in machine.frames)
     if len(machine.frames) > MAX_DEPTH or inside > MAX_RECURSION:
         raise Exhausted  # an unknown result would leave out what the call does besides
-    if isinstance(node, ast.AsyncFunctionDef) or machine.program.bindings(node).yields:
-        return machine.unknown(_text(arguments), "generators and coroutines are not followed", arguments.node)
     values = bind(machine, function, arguments)
+    if isinstance(node, ast.AsyncFunctionDef) or machine.program.bindings(node).yields:
+        return _defer(machine, function, values, inside, arguments)
+    if function.kind == "memoized":
+        return _remembered(machine, function, values, arguments)
+    return _run(machine, function, values)
+
+
+def _remembered(machine: Machine, function: Function, values: Mapping[str, Value], arguments: Arguments) -> Value:
+    """Call a function that keeps its results: what it gives once for constants, it gives again, whatever has changed since."""
+    if not all(map(is_constant, values.values())):
+        result = _run(machine, function, values)
+        why = "it may be the result of an earlier call"
+        return machine.unknown(_text(arguments), why, arguments.node) if is_constant(result) else result
+    given = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    cell = (function.scope, f"{function.name}({given})")
+    if machine.state.read(cell) is UNBOUND:
+        machine.state.cells[cell] = _run(machine, function, values)
+    return machine.read(cell)
+
+
+def _run(machine: Machine, function: Function, values: Mapping[str, Value]) -> Value:
+    """Execute the body of a function whose parameters have these values."""
+    node = function.node
     scope = open_scope(machine, function)
     if any(isinstance(value, Opaque) for value in values.values()):
         with machine.entered(Frame(scope)):
-            values = refined(machine, function, values)
-    machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+            values = refined(machine, function, dict(values))
+    machine.state.cells.bind(scope.id, values.items())
     result = execute(machine, scope, node)
     if not machine.program.bindings(node).inner:  # no closure can see these names any more
         for name in scope.local:
             machine.state.cells.pop((scope.id, name), None)
     return result
+
+
+def _defer(machine: Machine, function: Function, values: Mapping[str, Value], inside: int, arguments: Arguments) -> Value:
+    """Make a generator or a coroutine: its body is executed at unknown times, if at all, and as far as somebody asks for it."""
+    why = "generators and coroutines are not followed"
+    if inside:  # one inside itself stands for all that are deeper
+        values = {name: machine.unknown(name, why, arguments.node) for name in values}
+
+    def run() -> None:
+        scope = open_scope(machine, function)
+        machine.state.cells.bind(scope.id, values.items())
+        execute(machine, scope, function.node)
+
+    havoc.leak(machine, *values.values())  # what it gives may be one of them
+    if inside < 2:
+        havoc.later(machine, run, why, arguments.node)
+    swallows = any(isinstance(part, ast.Try) and part.handlers for part in ast.walk(function.node))
+    key = (machine.new_id(), "swallows" if swallows else "generator")
+    return Opaque(key, _text(arguments), machine.reason(why, arguments.node))
 
 
 def open_scope(machine: Machine, function: Function) -> Scope:
@@ -308,7 +385,7 @@ def execute(machine: Machine, scope: Scope, node: Any, body: Sequence[ast.stmt] 
             machine.execute(node.body if body is None else body)
             frame.returns.append((machine.state, None))
         except Dies:
-            machine.lose(base)
+            pass
         except Leaves:
             frame.skipped += 1
         return machine.meet(base, frame.returns, elsewhere=frame.skipped > 0)
@@ -371,15 +448,21 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
     if isinstance(callee, Opaque) and (found := _looked_up(machine, callee, arguments)) is not None:
         return found
+    text = _text(arguments)
     writes_a_kernel = isinstance(callee, External) and callee.path.startswith(PALLAS)  # which calls no other kernel
     for value in arguments.values():
         if not writes_a_kernel:
             hand_on(machine, value, arguments)
-        if not (pure and isinstance(value, Instance)):  # a library fills lists, but does not set our attributes
-            objects.forget(machine, value, arguments.node)
+        why = "unknown code may have changed it"
+        havoc.forget_reachable(machine, value, why, arguments.node, instances=not pure)  # a library does not set our attributes
+    if isinstance(callee, External):
+        havoc.leak_elements(machine, *arguments.values())  # what it gives may be one of them
+    else:
+        havoc.leak(machine, *arguments.values())
+    if not isinstance(callee, External) or any(isinstance(value, Opaque) for value in arguments.values()):
+        havoc.disturb(machine, f"`{text}` may change it", arguments.node)
     if not pure:
         machine.state.epoch += 1
-    text = _text(arguments)
     if isinstance(callee, Opaque) and not pure:
         return Opaque((machine.new_id(),), text, callee.reason)
     name = callee.path if isinstance(callee, External) else text
@@ -409,20 +492,16 @@ def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:
     inner = value
     while isinstance(inner, Partial | Transformed | Contracted | Bound) and not isinstance(inner.function, str):
         inner = inner.function
-    if machine.recording and (isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES)):
+    if isinstance(inner, ListRef | DictRef | tuple):
+        for each in inner if isinstance(inner, tuple) else machine.contents(inner) or ():
+            hand_on(machine, each, arguments)
+    elif (isinstance(inner, Bound) and isinstance(inner.receiver, ListRef | DictRef)) or (
+        machine.recording and (isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES))
+    ):  # a method that changes its object
         call_unseen(machine, value, arguments.node)
 
 
 def call_unseen(machine: Machine, value: Value, node: ast.expr | None) -> None:
-    """Call a function with unknown arguments, in an execution that may not happen, and forget what it did."""
-    base = machine.state
-    maybe = base.assume(machine.coin("an unknown caller calls it"), branch=True)
-    assert maybe is not None
-    machine.state = maybe
-    try:
-        call(machine, value, Arguments(spread=True, node=node))
-    except (Dies, Leaves):
-        pass
-    finally:
-        machine.state = base
-        machine.state.epoch += 1
+    """Call a function with unknown arguments, in executions that may happen at any time."""
+    run: Callable[[], object] = lambda: call(machine, value, Arguments(spread=True, node=node))  # noqa: E731
+    havoc.later(machine, run, "an unknown caller may change it", node)

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas, terms
-from codemods.evaluate import arrays, mutation
+from codemods.evaluate import arrays, havoc, mutation, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
+from codemods.evaluate.state import UNBOUND
 from codemods.values import (
     Array,
     Choice,
     Class,
     DictRef,
+    External,
     Filtered,
     Instance,
+    Iterator,
     ListRef,
+    Module,
+    Names,
     Opaque,
     Parser,
+    SetRef,
     Slice,
     Term,
     Value,
+    View,
     describe,
     is_constant,
     same,
@@ -37,6 +44,17 @@ MAX_ELEMENTS = 4096
 
 def make_list(machine: Machine, elements: Sequence[Value]) -> ListRef:
     made = ListRef(machine.new_id())
+    machine.state.cells[(made.id, "contents")] = tuple(elements)
+    return made
+
+
+def make_set(machine: Machine, elements: Sequence[Value]) -> SetRef:
+    """Make a set; of integers, in the order in which Python gives them."""
+    if all(isinstance(each, int | str) for each in elements):
+        distinct = dict.fromkeys(elements)
+        integers = all(isinstance(each, int) for each in distinct)
+        elements = tuple(set(distinct)) if integers else tuple(distinct)
+    made = SetRef(machine.new_id())
     machine.state.cells[(made.id, "contents")] = tuple(elements)
     return made
 
@@ -65,6 +83,7 @@ def _is_key(key: Value) -> bool:
 
 
 def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, why: str, node: ast.AST | None = None) -> None:
+    havoc.leak_elements(machine, container)
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 
@@ -87,8 +106,14 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return tuple(key for key, _ in contents)
         case Array(shape) if shape and isinstance(shape[0], int) and shape[0] <= 256:
             return tuple(arrays.index(value, position) for position in range(shape[0]))
-        case Instance() if (fields := named_fields(machine, value)) is not None:
-            return fields
+        case View(of, kind) if (contents := machine.contents(of)) is not None:
+            return _seen(contents, kind)
+        case Iterator():
+            left = _left(machine, value)
+            machine.state.cells[(value.id, "contents")] = ()
+            return left
+        case Instance():
+            return _elements_of_object(machine, value)
         case Class(kind="enum"):
             return _members(machine, value)
         case _:
@@ -127,6 +152,85 @@ def any_element(machine: Machine, value: Value, text: str, why: str, node: ast.A
         case _:
             pass
     return made
+
+
+def _seen(items: Sequence[Value], kind: str) -> tuple[Value, ...]:
+    """Return what a view of a dict with these items shows."""
+    return tuple(pair if kind == "items" else pair[kind == "values"] for pair in items)
+
+
+def _elements_of_object(machine: Machine, value: Instance) -> tuple[Value, ...]:
+    fields = named_fields(machine, value)
+    if fields is not None:
+        return fields
+    given = objects.special(machine, value, "__iter__")
+    if given is UNBOUND or isinstance(given, Instance):
+        if objects.iterates(machine, value):
+            havoc.everything(machine, "an iterator of the source may change it")
+        raise Unmodelled("its elements are not known")
+    return elements(machine, given)
+
+
+def make_iterator(machine: Machine, given: Sequence[Value], *sources: Value) -> Iterator:
+    """Make an iterator that is to give these elements, which come from the containers `sources`."""
+    held: list[tuple[tuple[int, str], Value]] = []
+    for source in sources:
+        match source:
+            case ListRef(id) | DictRef(id) | View(DictRef(id)):
+                held.append(((id, "contents"), machine.state.read((id, "contents"))))
+            case Iterator():
+                held += source.sources
+            case _:
+                pass
+    made = Iterator(machine.new_id(), tuple(held))
+    machine.state.cells[(made.id, "contents")] = tuple(given)
+    return made
+
+
+def _left(machine: Machine, iterator: Iterator) -> tuple[Value, ...]:
+    """Return what an iterator has left to give."""
+    contents = machine.contents(iterator)
+    if contents is None or any(machine.state.read(cell) is not held for cell, held in iterator.sources):
+        raise Unmodelled("what it walks through has changed since it was made")
+    return contents
+
+
+def take(machine: Machine, iterator: Iterator) -> Value:
+    """Return the next element of an iterator, `UNBOUND` at its end."""
+    left = _left(machine, iterator)
+    machine.state.cells[(iterator.id, "contents")] = left[1:]
+    return left[0] if left else UNBOUND
+
+
+def walk(machine: Machine, value: Value) -> Callable[[int], Value]:
+    """Return what gives the element at a position when a loop gets there, `UNBOUND` behind the last.
+
+    What a loop changes of the list or dict that it walks through, it sees.
+    """
+    match value:
+        case ListRef():
+            elements(machine, value)
+            return lambda position: _at(elements(machine, value), position)
+        case DictRef() | View():
+            size = len(elements(machine, value))
+
+            def item(position: int) -> Value:
+                held = elements(machine, value)
+                if len(held) != size:
+                    raise Dies  # RuntimeError
+                return _at(held, position)
+
+            return item
+        case Iterator():
+            _left(machine, value)
+            return lambda position: take(machine, value)
+        case _:
+            fixed = elements(machine, value)
+            return lambda position: _at(fixed, position)
+
+
+def _at(parts: Sequence[Value], position: int) -> Value:
+    return parts[position] if position < len(parts) else UNBOUND
 
 
 def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
@@ -181,9 +285,21 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
             return value.item(index)
         case Instance():
             fields = named_fields(machine, value)
-            if fields is None:
+            if fields is not None:
+                return item(machine, fields, index)
+            found = objects.special(machine, value, "__getitem__", index)
+            if found is UNBOUND:
                 raise Unmodelled(f"an item of an object of `{value.cls.name}` is not followed")
-            return item(machine, fields, index)
+            return found
+        case External("sys.modules") if (module := _module_named(machine, index)) is not None:
+            return module
+        case Names(owner) if isinstance(index, str):
+            held = machine.read((owner, index))
+            if held is UNBOUND:
+                raise Unmodelled("a name that the scanned source does not show")
+            return held
+        case Iterator() | View():
+            raise Dies
         case DictRef():
             return _dict_item(machine, value, index)
         case Class(kind="enum") if isinstance(index, str):
@@ -194,6 +310,15 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
             return first_of(machine, parts if index == 0 else parts[::-1])
         case _:
             return _sequence_item(machine, elements(machine, value), value, index)
+
+
+def _module_named(machine: Machine, name: Value) -> Module | None:
+    """Return the module of the tree that has this name; a module finds itself by its `__name__`."""
+    scope = machine.program.scopes[machine.frame.scope.module]
+    if name == machine.state.read((scope.id, "__name__")):
+        return Module(scope.path)
+    path = machine.program.find(name, scope.path) if isinstance(name, str) else None
+    return Module(path) if path in machine.program.module_scopes else None
 
 
 def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
@@ -273,12 +398,19 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             forget(machine, receiver, "a container", "an item of it was set at an unknown place")
         case Choice(alternatives):
             for _, each in alternatives:
-                if isinstance(each, DictRef | ListRef):
-                    forget(machine, each, "a container", "it may have been changed")
+                havoc.leak(machine, each)
+            havoc.disturb(machine, "it may have been changed")
         case Array():
             mutation.elements_change(machine)
+        case Names(owner) if isinstance(index, str):
+            machine.state.cells[(owner, index)] = value
+        case Names():
+            havoc.everything(machine, "a name that is not known is set", names=True)
+        case Instance() if objects.special(machine, receiver, "__setitem__", index, value) is not UNBOUND:
+            pass
         case _:
-            mutation.elements_change(machine)  # an unknown object may be an array
+            mutation.elements_change(machine)  # an unknown object may be an array, or one of ours
+            havoc.disturb(machine, "it may have been changed under another name")
             machine.state.epoch += 1
 
 

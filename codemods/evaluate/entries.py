@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.evaluate import cases, modules, names, objects
+from codemods.evaluate import cases, havoc, modules, names, objects
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.escaping import escapes
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
+from codemods.evaluate.memory import Cells
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import INITIALIZERS, KERNELS, Relevance, assigned_attributes, changed_in_functions, rebound
-from codemods.evaluate.state import State
+from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, Relevance, assigned_attributes, changed, rebound
+from codemods.evaluate.sharing import Changes, changes
+from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
-from codemods.values import Class, Contracted, External, Function, Instance, Value
+from codemods.values import Class, Contracted, External, Function, Instance, Module, Value
 
 FILE_STEPS = 100_000  # of all executions of one file
 FEW_STEPS = 4_000  # of one function
@@ -62,23 +65,25 @@ class Execution:
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
         self._allowance = allowance
-        self._receivers: dict[int, tuple[State, Instance]] = {}  # by the scope of their class
+        self._receivers: dict[int, tuple[Machine, Instance]] = {}  # by the scope of their class
+        self._complete = True  # whether the top level was executed to its end
 
     def run(self) -> None:
         """Execute the top level, then each function that may reach a kernel."""
         self.program.allowance = IMPORT_STEPS
         modules.run(self.program, self.source.path, min(MAX_STEPS, self._allowance))
         machine = self.program.executed[self.source.path]
-        if machine.steps > machine.limit:
+        self._complete = machine.steps <= machine.limit
+        if not self._complete:
             self.unfinished.append(self.source.tree)
         self._keep(machine)
         scope_id = self.program.module_scopes[self.source.path]
-        module = self._machine(State({}, self.program.cells))
+        module = self._machine(machine)
         with module.entered(Frame(self.program.scopes[scope_id])):
             self._forget_changeable(module, scope_id)
             self.relevance = Relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
-        self._main(module.state, scope_id)
-        self._enter(list(self._functions(self.source.tree.body, scope_id, module.state)), module.state)
+        self._main(module, scope_id)
+        self._enter(list(self._functions(self.source.tree.body, scope_id, module.state)), module)
 
     def _namesakes(self, machine: Machine, scope_id: int) -> list[str]:
         """Return the names of kernels that this file imports from a module of the tree that has another function of that name."""
@@ -91,32 +96,65 @@ class Execution:
 
     def _forget_changeable(self, machine: Machine, scope_id: int) -> None:
         """Forget of the module's objects what a function may have changed before another one runs."""
-        for name in rebound(self.source.tree):
+        found = changes(self.source.tree)
+        for name in rebound(self.source.tree) | found.bound:
             names.forget(machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
-        changed = changed_in_functions(self.source.tree)
-        for name, value in machine.members(scope_id).items():
-            attributes: Iterable[str] = ()
-            if isinstance(value, Class) and name in changed:
-                attributes = [each for each, held in machine.members(value.scope).items() if not isinstance(held, Function)]
-            elif isinstance(value, Instance):
-                attributes = assigned_attributes(value.cls, machine)
-            for attribute in attributes:
-                owner = value.scope if isinstance(value, Class) else value.id
-                why = f"a function may change `{name}.{attribute}`"
-                machine.state.cells[(owner, attribute)] = machine.unknown(f"{name}.{attribute}", why)
-            if name in changed:
+        if found.anything or found.any_attribute:
+            why = "a function may change it: it runs code in a string, or sets what it computes"
+            havoc.everything(machine, why, names=found.anything)
+        for (owner, name), value in self.program.cells.items():
+            if name == "contents" or owner in self.program.scopes:
+                continue
+            if name in found.attributes | found.own:
+                machine.state.cells[(owner, name)] = machine.unknown(name, f"a function may set the attribute `{name}`")
+            elif f".{name}" in found.names:
                 objects.forget(machine, value)
+        for name, value in machine.members(scope_id).items():
+            self._forget_parts(machine, name, value, found)
 
-    def _machine(self, module: State, limit: int = MAX_STEPS) -> Machine:
+    def _forget_parts(self, machine: Machine, name: str, value: Value, found: Changes) -> None:
+        """Forget what functions may have changed of an object that the module holds under a name."""
+        attributes: set[str] = set()
+        held: Mapping[str, Value] = {}
+        match value:
+            case Class(scope=owner):
+                held = machine.members(owner)
+                attributes = {each for each, inner in held.items() if name in found.names and not isinstance(inner, Function)}
+            case Module(path) if path in self.program.module_scopes:
+                owner = self.program.module_scopes[path]
+                held = machine.members(owner) if found.attributes else {}
+            case Function(node):
+                owner = -1
+                for parameter, default in value.defaults:
+                    if parameter in found.parameters.get(id(node), ()):
+                        objects.forget(machine, default)
+            case _:
+                owner = -1
+        for attribute in sorted(attributes | (held.keys() & found.attributes)):
+            why = f"a function may change `{name}.{attribute}`"
+            machine.state.cells[(owner, attribute)] = machine.unknown(f"{name}.{attribute}", why)
+        for attribute, inner in held.items():
+            if f".{attribute}" in found.names:
+                objects.forget(machine, inner)
+            if isinstance(value, Class) and isinstance(inner, Function):
+                self._forget_parts(machine, attribute, inner, found)
+        if name in found.names:
+            objects.forget(machine, value)
+
+    def _machine(self, before: Machine, limit: int = MAX_STEPS) -> Machine:
+        """Make a machine that goes on where another has ended."""
         machine = Machine(self.program, limit=min(limit, self._allowance))
-        machine.state = module.fork()
+        machine.memory.volatile.update(before.memory.volatile)
+        machine.escaped |= before.escaped
+        state = before.state
+        machine.state = State(Cells(state.cells, machine.memory), state.shared, state.path, state.epoch)
         return machine
 
     def _keep(self, machine: Machine, case: Mapping[str, Any] | None = None) -> None:
         self.arrived += [replace(arrival, case=case or {}) for arrival in machine.arrivals]
         self._allowance -= machine.steps
 
-    def _main(self, module: State, scope_id: int) -> None:
+    def _main(self, module: Machine, scope_id: int) -> None:
         """Execute what the file does when it is run as a script."""
         blocks = [node for node in self.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
         machine = self._machine(module)
@@ -128,9 +166,9 @@ class Execution:
 
     def _guarded(self, machine: Machine, node: ast.AST, run: Any) -> None:
         try:
-            run()
-        except (Dies, Leaves):
-            pass
+            with suppress(Dies, Leaves):
+                run()
+            havoc.settle(machine)
         except (Exhausted, RecursionError):
             self.unfinished.append(node)
 
@@ -138,6 +176,8 @@ class Execution:
         """Yield the module's functions and the methods of its classes that may reach a kernel."""
         for node in body:
             held = module.read((scope_id, getattr(node, "name", "")))
+            if held is UNBOUND and self._complete and not isinstance(node, ast.If | ast.Try | ast.With):
+                continue  # the module does not get there
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and self.relevance.reaches(node):
                 yield Entry(Function(node, self.source.path, node.name, scope_id), None, _contract(held))
             elif isinstance(node, ast.ClassDef) and isinstance(held, Class):
@@ -149,7 +189,7 @@ class Execution:
                 parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
                 yield from self._functions(parts, scope_id, module)
 
-    def _enter(self, entries: Sequence[Entry], module: State) -> None:
+    def _enter(self, entries: Sequence[Entry], module: Machine) -> None:
         """Execute functions, first those that take few steps, then the others: each within its share of the steps."""
         waiting = [(entry, self._cases(entry, module)) for entry in entries]
         for most, last in ((FEW_STEPS, False), (FILE_STEPS, True)):
@@ -162,7 +202,7 @@ class Execution:
                         break
             waiting = unfinished
 
-    def _cases(self, entry: Entry, module: State) -> Sequence[Mapping[str, Value]]:
+    def _cases(self, entry: Entry, module: Machine) -> Sequence[Mapping[str, Value]]:
         """Return the cases that a function's decorators spell out: one without arguments where they spell out none."""
         node: Any = entry.function.node
         machine = self._machine(module)
@@ -173,7 +213,7 @@ class Execution:
                 self.unfinished.append(node)
                 return ()
 
-    def _execute(self, entry: Entry, case: Mapping[str, Value], module: State, *, limit: int, last: bool) -> bool:
+    def _execute(self, entry: Entry, case: Mapping[str, Value], module: Machine, *, limit: int, last: bool) -> bool:
         """Execute a function; say whether that came to its end. What it came to before that is kept if it is the last try."""
         node: Any = entry.function.node
         known = len(self.unfinished)
@@ -199,7 +239,7 @@ class Execution:
         with machine.entered(Frame(scope)):
             name = _receiver_name(function.node) if receiver is not None else None
             values = annotated(machine, function, {**case, **({name: receiver} if name else {})})
-            machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+            machine.state.cells.bind(scope.id, values.items())
             if entry.callee is not None:
                 assume(machine, entry.callee, values)
         self._run_body(machine, scope, function.node)
@@ -223,14 +263,31 @@ class Execution:
             machine.state = held
             return found.path if isinstance(found, External) else ""
 
+        forgotten = False
         for inner in self.relevance.inner(node):
-            if id(inner) in machine.called and not escapes(node, inner, path_of):
+            if id(inner) not in machine.defined or (id(inner) in machine.called and not escapes(node, inner, path_of)):
                 continue
+            if not forgotten:
+                self._forget_shared(machine, scope, node)
+                forgotten = True
             name = getattr(inner, "name", "<lambda>")
             entry = Entry(Function(inner, scope.path, name, scope.id))
             self._guarded(machine, inner, lambda entry=entry: self._call(machine, entry, {}))
 
-    def _receiver(self, owner: Class, module: State) -> tuple[State, Instance]:
+    def _forget_shared(self, machine: Machine, scope: Scope, node: ast.AST) -> None:
+        """Forget what functions that are defined in one may change of its names and their objects: they run in any order."""
+        parts = [
+            part for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) and inner is not node for part in ast.walk(inner)
+        ]
+        rebound = {name for part in parts if isinstance(part, ast.Nonlocal) for name in part.names}
+        with machine.entered(Frame(scope)):
+            for name, value in machine.members(scope.id).items():
+                if name in rebound:
+                    machine.state.cells[(scope.id, name)] = machine.unknown(name, "an inner function rebinds it")
+                elif any(changed(part) == name for part in parts):
+                    objects.forget(machine, value)
+
+    def _receiver(self, owner: Class, module: Machine) -> tuple[Machine, Instance]:
         """Make an object on which a method is called: what its class shows of it, the rest unknown."""
         if owner.scope not in self._receivers:
             machine = self._machine(module, RECEIVER_STEPS)
@@ -238,7 +295,7 @@ class Execution:
                 made = Instance(machine.new_id(), owner)
                 self._furnish(machine, made)
             self._allowance -= machine.steps
-            self._receivers[owner.scope] = (machine.state, made)
+            self._receivers[owner.scope] = (machine, made)
         return self._receivers[owner.scope]
 
     def _furnish(self, machine: Machine, made: Instance) -> None:
@@ -266,7 +323,7 @@ class Execution:
         with machine.entered(Frame(scope)):
             first = [*node.args.posonlyargs, *node.args.args][:1]
             values = annotated(machine, initializer, {first[0].arg: made} if first else {})
-            machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
+            machine.state.cells.bind(scope.id, values.items())
         base = machine.state.fork()
         try:
             execute(machine, scope, node)

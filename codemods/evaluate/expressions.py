@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays, comprehensions, containers, names, objects, operators
+from codemods.evaluate import arrays, comprehensions, containers, havoc, names, objects, operators
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
-from codemods.values import Array, Choice, DictRef, ListRef, Slice, Value, is_constant
+from codemods.evaluate.state import UNBOUND
+from codemods.values import Array, Choice, DictRef, Instance, ListRef, SetRef, Slice, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -73,6 +74,10 @@ def augmented(machine: Machine, op: ast.operator, left: Value, right: Value) -> 
 
 def arithmetic(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:
     """Apply a binary operator, to lists as well, which make a new list."""
+    name = operators.DUNDERS[type(op)]
+    for side, other, method in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
+        if isinstance(side, Instance) and (found := objects.special(machine, side, method, other)) is not UNBOUND:
+            return found
     if isinstance(left, ListRef) or isinstance(right, ListRef):
         sides = [containers.elements(machine, each) if isinstance(each, ListRef) else each for each in (left, right)]
         result = operators.binary(operators.NAMES[type(op)], *sides)
@@ -106,18 +111,32 @@ def _boolean(machine: Machine, node: ast.BoolOp) -> Value:
 
 
 def _compare(machine: Machine, node: ast.Compare) -> Value:
-    """A chain of comparisons; each operand is evaluated once."""
-    links: list[Value] = []
-    left = machine.evaluate(node.left)
-    for op, comparator in zip(node.ops, node.comparators, strict=True):
-        right = machine.evaluate(comparator)
-        links.append(machine.spread(lambda a, b, op=op: compare(machine, op, a, b), left, right, text=_text(node)))
-        left = right
-    return links[0] if len(links) == 1 else formulas.both(*map(machine.truth, links))
+    """A chain of comparisons; each operand is evaluated once, and those behind a link only if it holds."""
+
+    def rest(position: int, left: Value) -> Value:
+        right = machine.evaluate(node.comparators[position])
+        op = node.ops[position]
+        link = machine.spread(lambda a, b: compare(machine, op, a, b), left, right, text=_text(node))
+        if position == len(node.ops) - 1:
+            return link
+        if isinstance(node.comparators[position + 1], ast.Constant | ast.Name):  # which is the same to evaluate or not
+            return formulas.both(machine.truth(link), machine.truth(rest(position + 1, right)))
+        return machine.part(machine.truth(link), (lambda: rest(position + 1, right), lambda: False))
+
+    return rest(0, machine.evaluate(node.left))
 
 
 def compare(machine: Machine, op: ast.cmpop, left: Value, right: Value) -> Value:
     """Apply one comparison operator."""
+    container = right if isinstance(op, ast.In | ast.NotIn) else left
+    if isinstance(container, Instance) and not isinstance(op, ast.Is | ast.IsNot):
+        name = operators.DUNDERS[ast.In if container is right else type(op)]
+        found = objects.special(machine, container, f"__{name}__", left if container is right else right)
+        if found is UNBOUND and isinstance(op, ast.NotEq):
+            equal = objects.special(machine, container, "__eq__", right)
+            found = UNBOUND if equal is UNBOUND else formulas.invert(machine.truth(equal))
+        if found is not UNBOUND:
+            return formulas.invert(machine.truth(found)) if isinstance(op, ast.NotIn) else found
     match op:
         case ast.Is():
             return operators.identical(left, right)
@@ -133,6 +152,8 @@ def compare(machine: Machine, op: ast.cmpop, left: Value, right: Value) -> Value
 
 def _plain(machine: Machine, value: Value) -> Value:
     """A list compares by its elements, as a tuple does (to another list; a list never equals a tuple)."""
+    if isinstance(value, SetRef):
+        raise Unmodelled("a comparison of sets")
     if isinstance(value, ListRef):
         return ("list", *containers.elements(machine, value))
     return value
@@ -171,15 +192,18 @@ def _display(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
                 return machine.unknown(_text(node), str(why), element)
         else:
             parts.append(machine.evaluate(element))
-    return tuple(parts) if isinstance(node, ast.Tuple) else containers.make_list(machine, parts)
+    if isinstance(node, ast.Tuple):
+        return tuple(parts)
+    return containers.make_set(machine, parts) if isinstance(node, ast.Set) else containers.make_list(machine, parts)
 
 
 def _dict(machine: Machine, node: ast.Dict) -> Value:
     items: list[tuple[Value, Value]] = []
     for key, value in zip(node.keys, node.values, strict=True):
+        known = machine.evaluate(key) if key is not None else None  # before its value
         held = machine.evaluate(value)
         if key is not None:
-            items.append((machine.evaluate(key), held))
+            items.append((known, held))
         elif isinstance(held, DictRef) and (contents := machine.contents(held)) is not None:
             items += contents
         else:
@@ -199,6 +223,9 @@ def _format(machine: Machine, node: ast.JoinedStr) -> Value:
 
 def _formatted(machine: Machine, node: ast.FormattedValue) -> Value:
     value = machine.evaluate(node.value)
+    if isinstance(value, Instance):
+        for name in ("__format__", "__str__", "__repr__"):
+            objects.special(machine, value, name, *[""] * (name == "__format__"))
     plain = isinstance(value, str | int) and node.format_spec is None and node.conversion == -1
     return str(value) if plain else machine.unknown(_text(node.value), "a formatted string", node, pure=True)
 
@@ -212,13 +239,13 @@ def _starred(machine: Machine, node: ast.Starred) -> Value:
 
 
 def _await(machine: Machine, node: ast.Await | ast.YieldFrom) -> Value:
-    machine.evaluate(node.value)
+    havoc.leak(machine, machine.evaluate(node.value))
     return machine.unknown(_text(node), "what is awaited is not followed", node)
 
 
 def _yield(machine: Machine, node: ast.Yield) -> Value:
     if node.value is not None:
-        machine.evaluate(node.value)
+        havoc.leak(machine, machine.evaluate(node.value))  # what takes it may change it
     return machine.unknown("yield", "what is sent to a generator is not known", node)
 
 
@@ -244,7 +271,7 @@ _EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {
     ast.Lambda: _lambda,
     ast.ListComp: comprehensions.evaluate,
     ast.SetComp: comprehensions.evaluate,
-    ast.GeneratorExp: comprehensions.evaluate,
+    ast.GeneratorExp: comprehensions.evaluate_generator,
     ast.DictComp: comprehensions.evaluate_dict,
     ast.Starred: _starred,
     ast.Await: _await,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from codemods import formulas
-from codemods.evaluate import containers, names
+from codemods.evaluate import containers, havoc, names, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Exhausted, Loop
-from codemods.evaluate.program import Bindings
-from codemods.evaluate.state import UNBOUND, Cell, State
+from codemods.evaluate.memory import Cell
+from codemods.evaluate.state import UNBOUND, State
 from codemods.formulas import Formula
-from codemods.values import Choice, Opaque, Term, Value, as_int
+from codemods.values import Choice, Opaque, Term, Value, as_int, same
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -34,42 +34,60 @@ def next_round(machine: Machine, node: ast.Continue) -> NoReturn:
 
 
 def for_loop(machine: Machine, node: ast.For) -> None:
-    """Execute a `for` statement."""
+    """Execute a `for` statement: round by round if its elements are known and its body leaves alone what it walks through."""
     iterated = machine.evaluate(node.iter)
-    try:
-        elements = containers.elements(machine, iterated)
-    except Unmodelled as why:
-        text = ast.unparse(node.target)
-        reason = str(why)
+    text = ast.unparse(node.target)
+    reason = "its elements are not known"
 
-        def begin() -> Formula:
-            names.assign(machine, node.target, machine.unknown(text, reason, node.iter))
-            return machine.coin(f"there is another {text}")
+    def begin() -> Formula:
+        if objects.iterates(machine, iterated):
+            havoc.everything(machine, "an iterator of the source may change it", node.iter)
+        havoc.leak_elements(machine, iterated)  # the target may be one of them
+        names.assign(machine, node.target, machine.unknown(text, reason, node.iter))
+        return machine.coin(f"there is another {text}")
+
+    try:
+        walk = containers.walk(machine, iterated)
+    except Unmodelled as why:
+        reason = str(why)
 
         def enter() -> None:  # what is certain of an element is so only where there is one
             names.assign(machine, node.target, containers.any_element(machine, iterated, text, reason, node.iter))
 
         return _any_round(machine, begin, node, enter)
-    if len(elements) > MAX_ROUNDS:
+
+    def rounds() -> Iterator[Callable[[], Formula]]:
+        for position in range(MAX_ROUNDS):
+            yield lambda position=position: start(position)
         raise Exhausted
 
-    def start(element: Value) -> Callable[[], Formula]:
-        def bind() -> Formula:
-            names.assign(machine, node.target, element)
-            return True
+    def start(position: int) -> Formula:
+        try:
+            element = walk(position)
+        except Unmodelled:
+            raise _Unknown from None
+        if element is UNBOUND:
+            return False
+        names.assign(machine, node.target, element)
+        return True
 
-        return bind
-
-    return _each_round(machine, [start(element) for element in elements], node)
+    return _follow(machine, rounds(), begin, node)
 
 
 def while_loop(machine: Machine, node: ast.While) -> None:
     """Execute a `while` statement."""
     begin: Callable[[], Formula] = lambda: machine.truth(machine.evaluate(node.test))  # noqa: E731
+    _follow(machine, (begin for _ in range(MAX_ROUNDS)), begin, node)
+
+
+def _follow(
+    machine: Machine, rounds: Iterable[Callable[[], Formula]], begin: Callable[[], Formula], node: ast.For | ast.While
+) -> None:
+    """Execute a loop round by round, or, where that cannot be followed, one round that stands for any."""
     base, arrivals, returns = machine.state, len(machine.arrivals), len(machine.frame.returns)
     machine.state = base.fork()
     try:
-        _each_round(machine, (begin for _ in range(MAX_ROUNDS)), node)
+        _each_round(machine, rounds, node)
     except _Unknown:
         machine.state = base
         del machine.arrivals[arrivals:]
@@ -86,7 +104,7 @@ def _each_round(machine: Machine, rounds: Iterable[Callable[[], Formula]], node:
     base, before = machine.state, machine.frame.exits()
     machine.state = base.fork()
     loop = Loop()
-    ended = isinstance(node, ast.For)
+    ended = False
     exits = 0
     for begin in rounds:
         machine.step()
@@ -106,8 +124,7 @@ def _each_round(machine: Machine, rounds: Iterable[Callable[[], Formula]], node:
         if isinstance(node, ast.While) and exits > MAX_UNKNOWN_EXITS:
             raise _Unknown
     else:
-        if isinstance(node, ast.While):
-            raise _Unknown
+        raise _Unknown
     arrived = [(state, None) for state in loop.breaks]
     if ended:
         arrived = _with_else(machine, arrived, machine.state, node.orelse)
@@ -154,16 +171,21 @@ def _any_round(
     What a round changes is found by executing it until it changes nothing that was not already unknown.
     """
     base, before = machine.state, machine.frame.exits()
-    arrivals, returns = len(machine.arrivals), len(machine.frame.returns)
-    forgotten: set[Cell] = set()
-    positive: set[Cell] = set()  # those of them that hold an integer of at least 1 whenever a round starts
-    for attempt in range(8):
+    arrivals, returns, mark = len(machine.arrivals), len(machine.frame.returns), machine.new_id()
+    carried: dict[Cell, Value] = {}  # what a round finds in the cells that an earlier one may have changed
+    positive: set[Cell] = set()  # those that hold an unknown integer of at least 1 whenever a round starts
+    for attempt in range(12):
         del machine.arrivals[arrivals:]
         del machine.frame.returns[returns:]
         machine.state = base.fork()
-        forget(machine, forgotten, "a loop changes it", node)
-        for cell in positive:
-            machine.state.cells[cell] = replace(machine.state.cells[cell], at_least=1, kind="int")
+        for cell, value in sorted(carried.items(), key=str):
+            if value is not UNBOUND:
+                machine.state.cells[cell] = value
+                continue
+            named = "a container" if cell[1] == "contents" else f"`{cell[1]}`"
+            havoc.forget(machine, [cell], f"{named}: a loop changes it", node)
+            if cell in positive:
+                machine.state.cells[cell] = replace(machine.state.cells[cell], at_least=1, kind="int")
         start = machine.state.fork()
         more = begin()
         head = machine.state
@@ -175,12 +197,17 @@ def _any_round(
             enter()
             alive = _round(machine, loop, machine.state, node.body)
         ends = [head, *loop.breaks, *([machine.state] if alive else [])]
-        changed = {cell for end in ends for cell in end.changes(start)}
+        found = {cell: carried.get(cell) for cell in carried}
+        for end in ends:
+            for cell in havoc.lasting(machine, end.changes(start), mark):
+                havoc.leak(machine, end.read(cell))
+                found[cell] = _carry(machine, base, cell, end, found.get(cell, base))
         kept = {cell for cell in positive if attempt < 4 and all(_is_positive(end, end.read(cell)) for end in ends)}
-        if changed <= forgotten and kept == positive:
+        if found == carried and kept == positive:
             break
-        positive = kept | {cell for cell in changed - forgotten if _is_positive(base, base.read(cell))}
-        forgotten |= changed
+        new = {cell for cell, value in found.items() if value is UNBOUND and carried.get(cell) is not UNBOUND}
+        positive = kept | {cell for cell in new if _is_positive(base, base.read(cell))}
+        carried = found
     else:
         raise Exhausted
     arrived = [(state, None) for state in loop.breaks]
@@ -202,18 +229,17 @@ def _is_positive(state: State, value: Value) -> bool:
             return False
 
 
-def assigned(machine: Machine, base: State, statements: Sequence[ast.stmt]) -> set[Cell]:
-    """Return the cells that statements may change: the names that they bind, and what an execution of them changed."""
-    found = Bindings()
-    for statement in statements:
-        found.visit(statement)
-    scope = machine.frame.scope
-    named = {(scope.id, name) for name in found.bound}
-    return machine.state.changes(base) | {cell for cell in named if base.read(cell) is not UNBOUND}
+def _carry(machine: Machine, base: State, cell: Cell, end: State, before: Value) -> Value:
+    """Return what a round may find in a cell that another one leaves so; `UNBOUND` for what is not known.
 
-
-def forget(machine: Machine, cells: Iterable[Cell], why: str, node: ast.AST) -> None:
-    """Make cells unknown."""
-    for cell in sorted(cells, key=str):
-        named = "a container" if cell[1] == "contents" else f"`{cell[1]}`"
-        machine.state.cells[cell] = machine.unknown(cell[1], f"{named}: {why}", node)
+    A name that is bound in the loop for the first time is either unbound yet or, if it is always the same, that constant.
+    """
+    value = end.read(cell)
+    scope = machine.program.scopes.get(cell[0])
+    if scope is None or scope.kind == "class" or base.read(cell) is not UNBOUND:
+        return UNBOUND
+    if before is not base and not (isinstance(before, Choice) and same(before.alternatives[1][1], value)):
+        return UNBOUND
+    return (
+        before if before is not base else Choice(((formulas.invert(coin := machine.coin("it is bound")), UNBOUND), (coin, value)))
+    )

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from codemods import formulas
 from codemods.evaluate import operators
 from codemods.evaluate.library import Unmodelled
-from codemods.evaluate.state import UNBOUND, Cell, Condition, State, choose, guard, merge
+from codemods.evaluate.memory import Cell, Cells, Memory
+from codemods.evaluate.state import UNBOUND, Condition, State, choose, guard, merge
 from codemods.formulas import Formula, both, conjuncts, either
 from codemods.terms import Term, TermError
 from codemods.values import (
@@ -29,14 +30,20 @@ from codemods.values import (
     Imported,
     Instance,
     ListRef,
+    Names,
     Opaque,
     Reason,
     Value,
+    View,
     is_constant,
+)
+from codemods.values import (
+    Iterator as IteratorRef,
 )
 
 if TYPE_CHECKING:
     from codemods.callees import Callee
+    from codemods.evaluate.havoc import Deferred
     from codemods.evaluate.program import Program, Scope
 
 MAX_STEPS = 30_000  # of one run: an entry function with all it calls
@@ -115,11 +122,16 @@ class Machine:
         self.program = program
         self.recording = recording  # whether anybody wants to know of arrivals
         self.arrivals: list[Arrival] = []
-        self.state = State({}, program.cells)
+        self.memory = Memory()
+        self.state = State(Cells({}, self.memory), program.cells)
         self.frames: list[Frame] = []
+        self.defined: set[int] = set()  # ids of the nodes of functions whose definition was executed
         self.called: set[int] = set()  # ids of the nodes of functions that were executed
         self.expected = 0  # how many `pytest.raises` surround the execution
-        self.attempts: list[set[Cell]] = []  # for each `try` around: the cells that executions changed which then raised
+        self.escaped: set[int] = set()  # ids of objects that an unknown value may stand for
+        self.called_unseen: set[object] = set()  # functions that have escaped, and were executed for it
+        self.deferred: list[Deferred] = []  # what may happen at any later time
+        self.uncertain = 0  # how many things surround the execution that may happen any number of times
         self.steps = 0
         self.limit = limit
 
@@ -201,6 +213,10 @@ class Machine:
                 return formulas.Truthy(key, text)
             case tuple():
                 return len(value) > 0
+            case View(of):
+                return self.truth(of)
+            case Names():
+                return self.coin("the truth of the names")
             case ListRef() | DictRef():
                 contents = self.contents(value)
                 return len(contents) > 0 if contents is not None else self.coin("the contents of a container")
@@ -209,6 +225,11 @@ class Machine:
             case Array() | Filtered():
                 return self.coin("the truth of an array")
             case Instance(cls=cls) if self._decides_its_truth(cls):
+                from codemods.evaluate.objects import special
+
+                for name in ("__bool__", "__len__"):
+                    if (found := special(self, value, name)) is not UNBOUND:
+                        return self.truth(found)
                 return self.coin("the truth of an object")
             case _:
                 return True  # a function, a class, a module; an object of ours, unless it defines __bool__ or __len__
@@ -246,8 +267,8 @@ class Machine:
             if value is not UNBOUND
         }
 
-    def contents(self, container: ListRef | DictRef) -> Value:
-        """Return the elements of a list, as a tuple, or the items of a dict, as a tuple of pairs; None if unknown."""
+    def contents(self, container: ListRef | DictRef | IteratorRef) -> Value:
+        """Return the elements of a list, those left in an iterator or the items of a dict, as pairs; None if unknown."""
         held = self.read((container.id, "contents"))
         return held if isinstance(held, tuple) else None
 
@@ -271,20 +292,12 @@ class Machine:
             try:
                 value = arm()
             except Dies:
-                self.lose(base)
                 continue
             except Leaves:
                 self.frame.skipped += 1
                 continue
             arrived.append((self.state, value))
         return self.meet(base, arrived, elsewhere=all(branches) and self.frame.exits() != before)
-
-    def lose(self, base: State) -> None:
-        """Note for the `try` statements around what an execution has changed since `base` that goes no further."""
-        if self.attempts:
-            changed = self.state.changes(base)
-            for cells in self.attempts:
-                cells |= changed
 
     def meet(self, base: State, arrived: Sequence[tuple[State, Value]], *, elsewhere: bool) -> Value:
         """Go on with the merged state of executions that parted at `base`, and return their merged value."""
@@ -325,11 +338,14 @@ class Machine:
         return choose(results)
 
     def _attempt(self, function: Callable[..., Value], operands: Sequence[Value], text: str) -> Value:
+        from codemods.evaluate import havoc
+
         try:
             return function(*operands)
         except operators.Raises:
             raise Dies from None
         except (Unmodelled, TermError) as why:
+            havoc.leak_elements(self, *operands)  # the result may be one of them
             source = next((operand for operand in operands if isinstance(operand, Opaque)), None)
             if source is not None:  # what made the operand unknown says more than the operation on it
                 return Opaque((self.new_id(),), text or source.text, source.reason, pure=source.pure)

@@ -10,7 +10,20 @@ from codemods.evaluate import containers, objects
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import DictRef, External, Function, Instance, ListRef, Opaque, Partial, Transformed, Value, is_constant
+from codemods.values import (
+    DictRef,
+    External,
+    Function,
+    Instance,
+    ListRef,
+    Names,
+    Opaque,
+    Partial,
+    Transformed,
+    Value,
+    View,
+    is_constant,
+)
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -62,15 +75,15 @@ def _copy_list(machine: Machine, receiver: ListRef, arguments: Arguments) -> Val
 
 
 def _keys(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
-    return tuple(key for key, _ in _contents(machine, receiver))
+    return View(receiver, "keys")
 
 
 def _values(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
-    return tuple(value for _, value in _contents(machine, receiver))
+    return View(receiver, "values")
 
 
 def _items(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
-    return tuple(_contents(machine, receiver))
+    return View(receiver, "items")
 
 
 def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
@@ -118,6 +131,19 @@ def _update(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
 
 def _copy_dict(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
     return containers.make_dict(machine, _contents(machine, receiver))
+
+
+def _update_names(machine: Machine, receiver: Names, arguments: Arguments) -> Value:
+    items: list[tuple[Value, Value]] = list(arguments.keywords.items())
+    for other in arguments.positional:
+        contents = machine.contents(other) if isinstance(other, DictRef) else None
+        items += contents if contents is not None and not arguments.spread else [(None, None)]
+    for name, value in items:
+        containers.set_item(machine, receiver, name, value)
+
+
+def _look_at_names(machine: Machine, receiver: Names, arguments: Arguments) -> Value:
+    raise Unmodelled("the names of an object")
 
 
 _SAFE_STRING = (
@@ -215,6 +241,8 @@ METHODS: dict[tuple[type, str], Method] = {
     (DictRef, "setdefault"): _setdefault,
     (DictRef, "update"): _update,
     (DictRef, "copy"): _copy_dict,
+    (Names, "update"): _update_names,
+    **{(Names, name): _look_at_names for name in ("get", "keys", "values", "items", "copy")},
     (str, "split"): _split,
     (str, "join"): _join,
     **{(str, name): _string(name) for name in _SAFE_STRING},

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES, PACKAGES
+from codemods.evaluate import havoc
 from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
@@ -164,6 +165,7 @@ def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
     with machine.entered(Frame(scope)), suppress(Exhausted, RecursionError):  # what was bound so far is bound
         for node in source.tree.body:
             _top_level(machine, node)
+        havoc.settle(machine)
     program.keep(machine.state.cells)
     if path not in program.scanned:
         program.allowance -= machine.steps + len(source.text) // BYTES_PER_STEP

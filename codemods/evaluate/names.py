@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codemods.evaluate.machine import Dies
@@ -30,6 +31,9 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
                 raise Dies  # UnboundLocalError
         first = False
         scope = machine.program.scopes[scope.parent] if scope.parent is not None else None
+    patched = machine.state.read((-1, f"builtins.{node.id}"))
+    if patched is not UNBOUND:
+        return patched
     if node.id in _BUILTINS:
         return External(f"builtins.{node.id}")
     return machine.unknown(node.id, f"`{node.id}` is not defined in the scanned source", node)
@@ -41,6 +45,14 @@ def bind(machine: Machine, name: str, value: Value) -> None:
     if scope.kind == "function" and name not in scope.local:
         scope = _declared(machine, scope, name)
     machine.state.cells[(scope.id, name)] = value
+
+
+def rebind(machine: Machine, name: str) -> None:
+    """Put what a class body has assigned to a name that it declares `global` or `nonlocal` where that is."""
+    scope = machine.frame.scope
+    value = machine.state.cells.pop((scope.id, name), UNBOUND)
+    if value is not UNBOUND:
+        machine.state.cells[(_declared(machine, scope, name).id, name)] = value
 
 
 def _declared(machine: Machine, scope: Scope, name: str) -> Scope:
@@ -55,15 +67,13 @@ def _declared(machine: Machine, scope: Scope, name: str) -> Scope:
 
 def assign(machine: Machine, target: ast.expr, value: Value) -> None:
     """Assign to a target: a name, an attribute, an item or a pattern of them."""
-    from codemods.evaluate import containers, objects
+    from codemods.evaluate import containers
 
     match target:
         case ast.Name(name):
             bind(machine, name, value)
-        case ast.Attribute(receiver, name):
-            objects.set_attribute(machine, machine.evaluate(receiver), name, value)
-        case ast.Subscript(receiver, index):
-            containers.set_item(machine, machine.evaluate(receiver), machine.evaluate(index), value)
+        case ast.Attribute() | ast.Subscript():
+            put(machine, place(machine, target), value)
         case ast.Starred(inner):
             assign(machine, inner, value)
         case ast.Tuple(targets) | ast.List(targets):
@@ -71,6 +81,55 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
                 assign(machine, each, part)
         case _:
             pass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an assignment puts its value: a name, an attribute or an item; receiver and index are evaluated once."""
+
+    target: ast.expr
+    receiver: Value = None
+    index: Value = None
+
+
+def place(machine: Machine, target: ast.expr) -> Place:
+    """Evaluate what a target names."""
+    match target:
+        case ast.Attribute(receiver):
+            return Place(target, machine.evaluate(receiver))
+        case ast.Subscript(receiver, index):
+            return Place(target, machine.evaluate(receiver), machine.evaluate(index))
+        case _:
+            return Place(target)
+
+
+def held(machine: Machine, place: Place) -> Value:
+    """Return what a place holds."""
+    from codemods.evaluate import containers, objects
+
+    target, text = place.target, ast.unparse(place.target)[:60]
+    match target:
+        case ast.Attribute(attr=name):
+            return machine.spread(lambda each: objects.attribute(machine, each, name, target), place.receiver, text=text)
+        case ast.Subscript():
+            return machine.spread(lambda a, b: containers.item(machine, a, b), place.receiver, place.index, text=text)
+        case ast.Name():
+            return lookup(machine, target)
+        case _:
+            raise AssertionError(target)
+
+
+def put(machine: Machine, place: Place, value: Value) -> None:
+    """Assign to a place."""
+    from codemods.evaluate import containers, objects
+
+    match place.target:
+        case ast.Attribute(attr=name):
+            objects.set_attribute(machine, place.receiver, name, value)
+        case ast.Subscript():
+            containers.set_item(machine, place.receiver, place.index, value)
+        case target:
+            assign(machine, target, value)
 
 
 def forget(machine: Machine, names: set[str], why: str, node: ast.AST) -> None:

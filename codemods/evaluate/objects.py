@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, modules, mutation
+from codemods.evaluate import arrays, containers, havoc, modules, mutation, names
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
+from codemods.evaluate.memory import Cell
 from codemods.evaluate.program import Scope
 from codemods.evaluate.settings import option
 from codemods.evaluate.state import UNBOUND, choose
@@ -18,16 +19,14 @@ from codemods.values import (
     Bound,
     Choice,
     Class,
-    DictRef,
     DType,
     External,
     Function,
     Instance,
-    ListRef,
     Mesh,
     Module,
+    Names,
     Opaque,
-    Parser,
     Partial,
     Quantized,
     Value,
@@ -49,6 +48,9 @@ LOOKING = ("lower", "trace", "eval_shape")
 ABSL_FLAGS = -1
 """Whose cells hold the flags of absl, by their names: a program has them once."""
 
+PATCHED = -2
+"""The owner of the cells of what the source puts in the place of something in a foreign module, by its dotted path."""
+
 _DATACLASS = frozenset(
     {
         "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
@@ -66,6 +68,9 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         case External("absl.flags.FLAGS") if (flag := machine.read((ABSL_FLAGS, name))) is not UNBOUND:
             return flag
         case External(path):
+            patched = machine.state.read((PATCHED, f"{path}.{name}"))
+            if patched is not UNBOUND:
+                return patched
             return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
         case Module():
             return modules.member(machine, value, name)
@@ -94,7 +99,16 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
 
 
 def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.AST) -> Value:
+    if name == "__dict__":
+        return Names(value.id)
+    if name == "__class__":
+        return value.cls
+    if class_member(machine, value.cls, "__getattribute__") is not UNBOUND:
+        havoc.everything(machine, "reading an attribute runs code of its class", node)
+        return machine.unknown(f"{value.cls.name}().{name}", "its class decides what reading it gives", node)
     found = class_member(machine, value.cls, name)
+    if isinstance(found, Instance) and (given := special(machine, found, "__get__", value, value.cls)) is not UNBOUND:
+        return given
     held = machine.state.read((value.id, name))
     if isinstance(held, Choice) and found is not UNBOUND:  # where it is not set, the class's attribute counts
         return choose((formula, found if each is UNBOUND else each) for formula, each in held.alternatives)
@@ -109,10 +123,15 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
                 return Bound(value.cls, found)
             case "property":
                 return machine.call(found, (value,))
+            case "cached":
+                machine.state.cells[(value.id, name)] = given = machine.call(found, (value,))
+                return given
             case _:
                 return Bound(value, found)
     if found is not UNBOUND:
         return found
+    if (given := special(machine, value, "__getattr__", name)) is not UNBOUND:
+        return given
     if name == "_replace" and value.cls.kind == "namedtuple":
         return Bound(value, name)
     if name in _OF_TESTS and value.cls.kind == "open":
@@ -121,6 +140,20 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
     return Opaque(
         key, f"{value.cls.name}().{name}", machine.reason(f"`{name}` is not set where the scanned source shows it", node)
     )
+
+
+def special(machine: Machine, value: Instance, name: str, *arguments: Value) -> Value:
+    """Call what an operator calls, such as `__getitem__`; `UNBOUND` where the class does not define it."""
+    found = class_member(machine, value.cls, name)
+    if found is UNBOUND:
+        return UNBOUND
+    return machine.call(Bound(value, found), arguments)
+
+
+def iterates(machine: Machine, value: Value) -> bool:
+    """Say whether iterating a value runs code of the source."""
+    names = ("__iter__", "__next__", "__getitem__")
+    return isinstance(value, Instance) and any(class_member(machine, value.cls, name) is not UNBOUND for name in names)
 
 
 def class_member(machine: Machine, cls: Class, name: str) -> Value:
@@ -135,10 +168,11 @@ def class_member(machine: Machine, cls: Class, name: str) -> Value:
 def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) -> None:
     """Execute `receiver.name = value`."""
     match receiver:
-        case Instance(id):
-            machine.state.cells[(id, name)] = value
-        case Class():
-            machine.state.cells[(receiver.scope, name)] = value
+        case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
+            havoc.everything(machine, f"setting `{name}` runs code of its class")
+            machine.state.cells[(id, name)] = machine.unknown(f"{cls.name}().{name}", "its class decides what setting it does")
+        case Instance() | Class() | Module() | External() if (cell := cell_of(machine, receiver, name)) is not None:
+            machine.state.cells[cell] = value
         case Choice(alternatives):
             for _, each in alternatives:
                 if isinstance(each, Instance):
@@ -147,26 +181,53 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
         case Array():
             mutation.shape_changes(machine, receiver, None)
         case _:
+            havoc.disturb(machine, "it may have been set under another name")
             machine.state.epoch += 1  # an unknown object has changed
+
+
+def cell_of(machine: Machine, receiver: Value, name: str) -> Cell | None:
+    """Return the cell of an attribute, None where that is not known."""
+    match receiver:
+        case Instance(id):
+            return id, name
+        case Class():
+            return receiver.scope, name
+        case Module(path):
+            return machine.program.module_scopes[path], name
+        case External(path):
+            return PATCHED, f"{path}.{name}"
+        case _:
+            return None
+
+
+def _sets_otherwise(machine: Machine, cls: Class, name: str) -> bool:
+    """Say whether setting an attribute does something else than to put it into the object: a property or a descriptor."""
+    found = class_member(machine, cls, name)
+    if isinstance(found, Function) and found.kind == "property":
+        return True
+    if isinstance(found, Instance) and class_member(machine, found.cls, "__set__") is not UNBOUND:
+        return True
+    if isinstance(found, Opaque) and not found.pure:
+        return True
+    return class_member(machine, cls, "__setattr__") is not UNBOUND
+
+
+def delete_attribute(machine: Machine, receiver: Value, name: str) -> None:
+    """Execute `del receiver.name`."""
+    if isinstance(receiver, Instance) and class_member(machine, receiver.cls, "__delattr__") is not UNBOUND:
+        havoc.everything(machine, f"deleting `{name}` runs code of its class")
+    else:
+        set_attribute(machine, receiver, name, UNBOUND)
 
 
 def forget(machine: Machine, value: Value, node: ast.AST | None = None) -> None:
     """Forget what unknown code may change of a value that it was given."""
-    match value:
-        case ListRef(id) | DictRef(id) | Parser(id):
-            machine.state.cells[(id, "contents")] = machine.unknown("a container", "unknown code may have changed it", node)
-        case Instance(id, cls) if cls.kind not in ("namedtuple", "enum"):
-            for name in machine.members(id):
-                machine.state.cells[(id, name)] = machine.unknown(name, "unknown code may have changed it", node)
-        case Choice(alternatives):
-            for _, each in alternatives:
-                forget(machine, each, node)
-        case _:
-            pass
+    havoc.forget_reachable(machine, value, "unknown code may have changed it", node)
 
 
 def make_function(machine: Machine, node: Any, name: str) -> Function:
     """Make a function of its definition; its defaults are evaluated now."""
+    machine.defined.add(id(node))
     arguments: ast.arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [
@@ -182,14 +243,18 @@ def make_function(machine: Machine, node: Any, name: str) -> Function:
     return Function(node, scope.path, name, scope.id, tuple(defaults))
 
 
-def make_class(machine: Machine, node: ast.ClassDef) -> Class:
+def make_class(machine: Machine, node: ast.ClassDef) -> Value:
     """Execute a class statement, without its decorators."""
     outer = machine.frame.scope
+    for keyword in node.keywords:
+        machine.evaluate(keyword.value)
     bases = tuple(machine.evaluate(base) for base in node.bases if not isinstance(base, ast.Starred))
     scope = Scope(machine.new_id(), outer.path, node.name, "class", outer.id, outer.module)
     machine.program.scopes[scope.id] = scope
     with machine.entered(Frame(scope)):
         machine.execute(node.body)
+        for name in {name for part in node.body if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names}:
+            names.rebind(machine, name)
     annotated = tuple(
         statement.target.id
         for statement in node.body
@@ -197,7 +262,26 @@ def make_class(machine: Machine, node: ast.ClassDef) -> Class:
     )
     inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
     cls = Class(node.name, scope.id, bases, _kind(bases), tuple(dict.fromkeys((*inherited, *annotated))))
-    return _with_members(machine, cls, node) if cls.kind == "enum" else cls
+    if cls.kind == "enum":
+        return _with_members(machine, cls, node)
+    return _made_otherwise(machine, cls, node) or cls
+
+
+def _made_otherwise(machine: Machine, cls: Class, node: ast.ClassDef) -> Value:
+    """Return an unknown value for a class that code of the source makes or changes: its metaclass, a base, a descriptor."""
+    metaclass = next((keyword.value for keyword in node.keywords if keyword.arg == "metaclass"), None)
+    strange = metaclass is not None and not ast.unparse(metaclass).endswith(("ABCMeta", "EnumMeta"))
+    strange = strange or any(_has(machine, base, "__init_subclass__") for base in cls.bases if isinstance(base, Class))
+    members = machine.members(cls.scope).values()
+    strange = strange or any(_has(machine, each.cls, "__set_name__") for each in members if isinstance(each, Instance))
+    if not strange:
+        return None
+    havoc.everything(machine, f"making the class `{cls.name}` runs code of the source", node)
+    return machine.unknown(cls.name, "code of the source makes the class", node)
+
+
+def _has(machine: Machine, cls: Class, name: str) -> bool:
+    return class_member(machine, cls, name) is not UNBOUND
 
 
 def _is_class_variable(statement: ast.AnnAssign) -> bool:
@@ -251,6 +335,10 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         return _member_by_value(machine, cls, arguments.positional)
     if cls.kind == "dict":
         return call(machine, External("builtins.dict"), arguments)
+    if _has(machine, cls, "__new__"):
+        havoc.everything(machine, f"making a `{cls.name}` runs `__new__`")
+        call(machine, Bound(cls, class_member(machine, cls, "__new__")), arguments)
+        return machine.unknown(f"{cls.name}(...)", "its class decides what is made", arguments.node)
     made = Instance(machine.new_id(), cls)
     initializer = class_member(machine, cls, "__init__")
     if isinstance(initializer, Function):
@@ -259,6 +347,9 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         _set_fields(machine, made, arguments)
     elif cls.kind == "plain" and (arguments.positional or arguments.keywords):
         raise Dies
+    ending = class_member(machine, cls, "__del__")
+    if isinstance(ending, Function):
+        havoc.later(machine, lambda: machine.call(Bound(made, ending)), "`__del__` may change it", arguments.node)
     return made
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from codemods import formulas
-from codemods.evaluate import containers, names, objects, operators
+from codemods.evaluate import containers, havoc, names, objects, operators
+from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.library import Unmodelled
-from codemods.evaluate.program import Bindings
-from codemods.values import Class, DictRef, External, Instance, ListRef, Term, Value, is_constant, same
+from codemods.values import Class, DictRef, External, Instance, ListRef, Term, Value, is_constant, lineage, same
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -41,7 +41,7 @@ def match(machine: Machine, pattern: ast.pattern, subject: Value) -> formulas.Fo
         case ast.MatchClass(kind):
             return _of_class(machine, pattern, machine.evaluate(kind), subject)
         case _:
-            return _unknown(machine, pattern)
+            return _unknown(machine, pattern, subject)
 
 
 def _bound(machine: Machine, name: str | None, value: Value) -> bool:
@@ -50,8 +50,11 @@ def _bound(machine: Machine, name: str | None, value: Value) -> bool:
     return True
 
 
-def _unknown(machine: Machine, pattern: ast.pattern) -> formulas.Formula:
+def _unknown(machine: Machine, pattern: ast.pattern, subject: Value) -> formulas.Formula:
     """The pattern may match or not, and what it captures is not known."""
+    havoc.leak(machine, subject)  # what is captured may be a part of it
+    if isinstance(subject, Instance) and _looks(machine, subject):
+        havoc.everything(machine, "a pattern reads a property", pattern)
     found = Bindings()
     found.visit(pattern)
     for name in sorted(found.bound):
@@ -67,7 +70,7 @@ def _sequence(machine: Machine, parts: list[ast.pattern], subject: Value, patter
     try:
         elements = containers.elements(machine, subject)
     except Unmodelled:
-        return _unknown(machine, pattern)
+        return _unknown(machine, pattern, subject)
     star = next((place for place, part in enumerate(parts) if isinstance(part, ast.MatchStar)), None)
     if star is None:
         return len(parts) == len(elements) and _every(machine, parts, elements)
@@ -95,19 +98,26 @@ def _of_class(machine: Machine, pattern: ast.MatchClass, kind: Value, subject: V
     match kind, subject:
         case External(path), _ if (plain := _PLAIN.get(path.removeprefix("builtins."))) and not pattern.kwd_patterns:
             if not (is_constant(subject) or isinstance(subject, Term)):
-                return _unknown(machine, pattern)
+                return _unknown(machine, pattern, subject)
             fits = plain is int if isinstance(subject, Term) else isinstance(subject, plain)
             return fits and _every(machine, pattern.patterns, [subject] * len(pattern.patterns))
-        case Class(scope=scope), Instance(cls=cls) if any(each.scope == scope for each in objects.lineage(cls)):
+        case Class(scope=scope), Instance(cls=cls) if any(each.scope == scope for each in lineage(cls)):
             fields = kind.fields[: len(pattern.patterns)]
             if len(fields) < len(pattern.patterns) or kind.kind not in ("dataclass", "namedtuple", "plain"):
-                return _unknown(machine, pattern)
+                return _unknown(machine, pattern, subject)
             parts = [objects.attribute(machine, subject, name, pattern) for name in (*fields, *pattern.kwd_attrs)]
             return _every(machine, [*pattern.patterns, *pattern.kwd_patterns], parts)
-        case Class(), Instance(cls=cls) if all(each.kind != "open" for each in objects.lineage(cls)):
+        case Class(), Instance(cls=cls) if all(each.kind != "open" for each in lineage(cls)):
             return False
         case _:
-            return _unknown(machine, pattern)
+            return _unknown(machine, pattern, subject)
+
+
+def _looks(machine: Machine, subject: Instance) -> bool:
+    """Say whether reading an attribute of an object may run code of its class."""
+    members = [held for cls in objects.lineage(subject.cls) for held in machine.members(cls.scope).items()]
+    return any(getattr(held, "kind", "") in ("property", "cached") or name in ("__getattr__", "__getattribute__")
+               for name, held in members)  # fmt: skip
 
 
 def _captures(pattern: ast.pattern) -> bool:

@@ -21,7 +21,7 @@ def formula_of(machine: Machine, relation: Relation, named: Mapping[str, Value])
     machine.program.scopes[scope.id] = scope
     base = machine.state
     machine.state = base.fork()
-    machine.state.cells.update({(scope.id, name): value for name, value in named.items()})
+    machine.state.cells.bind(scope.id, named.items())
     try:
         with machine.entered(Frame(scope)):
             return machine.truth(machine.evaluate(relation.tree))

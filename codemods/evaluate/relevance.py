@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.callees import WORDS
-from codemods.evaluate.program import Bindings
+from codemods.evaluate.bindings import Bindings
 from codemods.values import Class, Function, lineage
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ KERNELS = frozenset(word.decode() for word in WORDS)
 """The names of the kernels, and what a file must name to state a contract."""
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 Word: TypeAlias = str | tuple[int, str]
 """A name that is seen in the whole file, or a local one of a function, by the id of its node."""
@@ -62,7 +62,7 @@ class Relevance:
     def inner(self, function: _Function) -> Sequence[_Function]:
         """Return the functions defined inside a function that may reach a kernel."""
         if id(function) not in self._inner:
-            inside = (part for part in ast.walk(function) if isinstance(part, _FUNCTIONS) and part is not function)
+            inside = (part for part in ast.walk(function) if isinstance(part, FUNCTIONS) and part is not function)
             self._inner[id(function)] = [part for part in inside if self.reaches(part)]
         return self._inner[id(function)]
 
@@ -205,7 +205,7 @@ def rebound(tree: ast.Module) -> set[str]:
     return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
 
-_MUTATORS = frozenset(
+MUTATORS = frozenset(
     (
         "append",
         "extend",
@@ -224,21 +224,13 @@ _MUTATORS = frozenset(
 )
 
 
-def changed_in_functions(tree: ast.Module) -> set[str]:
-    """Return the names of objects that some function changes in place.
-
-    When another function runs, nobody knows whether and how often the first has run before.
-    """
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
-    return {name for function in functions for part in ast.walk(function) if (name := _changed(part)) not in (None, "self")}
-
-
-def _changed(node: ast.AST) -> str | None:
+def changed(node: ast.AST) -> str | None:
+    """Return the name of an object that a piece of source changes in place."""
     match node:
         case ast.Attribute(value=target, ctx=ast.Store() | ast.Del()) | ast.Subscript(value=target, ctx=ast.Store() | ast.Del()):
             pass
         case ast.Call(func=ast.Attribute(value=ast.Name(name), attr=method)):
-            return name if method in _MUTATORS else None
+            return name if method in MUTATORS else None
         case ast.Call(func=ast.Name("setattr" | "delattr"), args=[target, *_]):
             pass
         case _:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from codemods.evaluate.memory import Cell, Cells
 from codemods.facts import Facts
 from codemods.formulas import Formula, Truthy, both, either, size
 from codemods.values import Choice, Opaque, Reason, Value, describe, same
-
-Cell: TypeAlias = tuple[int, str]
-"""A place that holds a value: a name of a scope, an attribute of an object, or the contents of a container."""
 
 MAX_ALTERNATIVES = 16
 MAX_UNKNOWN = 4  # alternatives of a value, if unknown ones are to be kept apart
@@ -38,9 +35,7 @@ class State:
 
     __slots__ = ("_facts", "cells", "epoch", "path", "shared")
 
-    def __init__(
-        self, cells: dict[Cell, Value], shared: Mapping[Cell, Value], path: tuple[Condition, ...] = (), epoch: int = 0
-    ) -> None:
+    def __init__(self, cells: Cells, shared: Mapping[Cell, Value], path: tuple[Condition, ...] = (), epoch: int = 0) -> None:
         self.cells = cells
         self.shared = shared
         self.path = path
@@ -59,11 +54,11 @@ class State:
         return self.shared.get(cell, UNBOUND) if held is self else held
 
     def changes(self, base: State) -> set[Cell]:
-        """Return the cells that held something in `base` and hold something else here."""
-        return {cell for cell, value in self.cells.items() if (held := base.read(cell)) is not value and held is not UNBOUND}
+        """Return the cells that hold something else here than in `base`."""
+        return {cell for cell, value in self.cells.items() if base.read(cell) is not value}
 
     def fork(self) -> State:
-        return State(dict(self.cells), self.shared, self.path, self.epoch)
+        return State(self.cells.copy(), self.shared, self.path, self.epoch)
 
     def assume(self, formula: Formula, *, branch: bool) -> State | None:
         """Return a copy in which `formula` holds, or None if it cannot."""
@@ -106,16 +101,17 @@ def guard(state: State, start: int) -> Formula:
     return both(*(condition.formula for condition in state.path[start:]))
 
 
-def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> dict[Cell, Value]:
+def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> Cells:
     first, *others = states
-    cells = dict(first.cells)
+    cells = first.cells
+    merged: dict[Cell, Value] = {}
     differing: set[Cell] = set()
     for state in others:
         differing.update(cell for cell, value in state.cells.items() if cells.get(cell, state) is not value)
         differing.update(cells.keys() - state.cells.keys())
     for cell in differing:
-        cells[cell] = choose((formula, state.read(cell)) for formula, state in zip(guards, states, strict=True))
-    return cells
+        merged[cell] = choose((formula, state.read(cell)) for formula, state in zip(guards, states, strict=True))
+    return Cells(cells | merged, cells.memory)
 
 
 class _Unbound:

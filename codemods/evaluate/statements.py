@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import expressions, loops, methods, modules, mutation, names, objects, patterns
+from codemods.evaluate import expressions, havoc, loops, methods, modules, mutation, names, objects, operators, patterns
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.frameworks import TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
-from codemods.evaluate.state import UNBOUND, Cell, State
-from codemods.values import Array, External, Function, ListRef, Opaque, Partial, Value
+from codemods.evaluate.memory import Written
+from codemods.evaluate.state import UNBOUND
+from codemods.values import Array, Choice, Class, DictRef, External, Function, Instance, ListRef, Opaque, Partial, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -47,30 +48,33 @@ def _annotated(machine: Machine, node: ast.AnnAssign) -> None:
 
 def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     """`x op= y`; a list is extended in place, everything else is made anew."""
-    target: Any = ast.copy_location(_as_load(node.target), node.target)
-    left, right = machine.evaluate(target), machine.evaluate(node.value)
-    if isinstance(left, ListRef) and isinstance(node.op, ast.Add):
-        methods.METHODS[(ListRef, "extend")](machine, left, Arguments((right,), node=node.value))
-        return
-    if isinstance(left, ListRef):
-        objects.forget(machine, left, node)
-        return
+    place = names.place(machine, node.target)
+    left, right = names.held(machine, place), machine.evaluate(node.value)
+
+    def apply(held: Value, by: Value) -> Value:
+        match held:
+            case ListRef() if isinstance(node.op, ast.Add):
+                methods.METHODS[(ListRef, "extend")](machine, held, Arguments((by,), node=node.value))
+            case DictRef() if isinstance(node.op, ast.BitOr):
+                methods.METHODS[(DictRef, "update")](machine, held, Arguments((by,), node=node.value))
+            case ListRef() | DictRef():
+                objects.forget(machine, held, node)
+            case Instance():
+                name = f"__i{operators.DUNDERS[type(node.op)]}__"
+                changed = objects.special(machine, held, name, by)
+                return expressions.augmented(machine, node.op, held, by) if changed is UNBOUND else changed
+            case _:
+                return expressions.augmented(machine, node.op, held, by)
+        return held
+
+    if isinstance(left, Choice) and any(isinstance(each, ListRef | DictRef | Instance) for _, each in left.alternatives):
+        havoc.leak(machine, left)
+        havoc.disturb(machine, "one of several objects is changed in place", node)
     if isinstance(left, Array):
         mutation.method_changes(machine, left, "augmented", node)
-    apply: Callable[[Value, Value], Value] = lambda a, b: expressions.augmented(machine, node.op, a, b)  # noqa: E731
-    names.assign(machine, node.target, machine.spread(apply, left, right, text=ast.unparse(node)[:60]))
-
-
-def _as_load(target: ast.expr) -> ast.expr:
-    match target:
-        case ast.Name(name):
-            return ast.Name(name, ast.Load())
-        case ast.Attribute(value, name):
-            return ast.Attribute(value, name, ast.Load())
-        case ast.Subscript(value, index):
-            return ast.Subscript(value, index, ast.Load())
-        case _:
-            return target
+    if isinstance(left, Opaque):
+        havoc.disturb(machine, "it may be extended in place under another name", node)
+    names.put(machine, place, machine.spread(apply, left, right, text=ast.unparse(node)[:60]))
 
 
 def _if(machine: Machine, node: ast.If) -> None:
@@ -86,6 +90,7 @@ def _return(machine: Machine, node: ast.Return) -> None:
 
 def _raise(machine: Machine, node: ast.Raise) -> None:
     raised = machine.evaluate(node.exc) if node.exc is not None else None
+    havoc.leak(machine, raised)  # to whoever handles it
     if isinstance(raised, External) and raised.path.rpartition(".")[2] in ("SkipTest", "Skipped"):
         raise Leaves
     raise Dies
@@ -93,90 +98,185 @@ def _raise(machine: Machine, node: ast.Raise) -> None:
 
 def _assert(machine: Machine, node: ast.Assert) -> None:
     formula = machine.truth(machine.evaluate(node.test))
+    if node.msg is not None and machine.decide(formula) is not True:  # it is evaluated, for a handler to see, where it fails
+        machine.part(formula, (lambda: None, lambda: _fail(machine, node.msg)), branches=(False, False))
     assumed = machine.state.assume(formula, branch=False)
     if assumed is None:
         raise Dies
     machine.state = assumed
 
 
+def _fail(machine: Machine, message: ast.expr | None) -> None:
+    if message is not None:
+        machine.evaluate(message)
+    raise Dies
+
+
 def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> None:
-    """Execute the body; `pytest.raises` and its like swallow what it raises."""
-    expected = False
-    for item in node.items:
-        expected = expected or is_failure_expected(item.context_expr)
+    """Enter the context managers one after the other, and execute the body."""
+
+    def enter(items: Sequence[ast.withitem]) -> None:
+        if not items:
+            return machine.execute(node.body)
+        item, *rest = items
+        expected = is_failure_expected(item.context_expr)
         value = machine.evaluate(item.context_expr)
+        given = _entered(machine, value, item.context_expr)
         if item.optional_vars is not None:
-            names.assign(machine, item.optional_vars, _entered(machine, value, item.context_expr))
-    if not expected:
-        machine.execute(node.body)
-        return
+            names.assign(machine, item.optional_vars, given)
+        body: Callable[[], None] = lambda: enter(rest)  # noqa: E731
+        if expected:
+            return _expecting(machine, body, node)
+        if _swallows(machine, value):
+            _attempt(machine, lambda: _finally(machine, body, lambda: _left(machine, value), node), [lambda: None], node)
+        elif isinstance(value, Instance):
+            _finally(machine, body, lambda: _left(machine, value), node)
+        else:
+            body()
+        return None
+
+    enter(node.items)
+
+
+def _expecting(machine: Machine, body: Callable[[], None], node: ast.AST) -> None:
+    """Execute what is expected to fail; where, nobody knows."""
     machine.expected += 1
-    base = machine.state.fork()
+    base, mark = machine.state, machine.new_id()
+    machine.state = base.fork()
     try:
-        with suppress(Dies):
-            machine.execute(node.body)
+        with machine.memory.watching() as written, suppress(Dies):
+            body()
     finally:
         machine.expected -= 1
-    changed = loops.assigned(machine, base, node.body)
-    machine.state = base
-    loops.forget(machine, changed, "an exception may come before it is set", node)
+    machine.state = base.fork()
+    havoc.interrupt(machine, written, mark, "an exception may come before it is set", node)
 
 
 def _entered(machine: Machine, value: Value, node: ast.expr) -> Value:
+    """Return what entering a context manager gives."""
+    if isinstance(value, Instance):
+        given = objects.special(machine, value, "__enter__")
+        if given is not UNBOUND:
+            return given
+    havoc.leak(machine, value)
     return machine.unknown(
         ast.unparse(node)[:60], "what a context manager gives is not followed", node, pure=isinstance(value, External)
     )
 
 
-def _try(machine: Machine, node: Any) -> None:
-    """Execute the body, and each handler in an execution in which the body has got nobody knows how far."""
-    base = machine.state
-    changed: set[Cell] = set()
+def _left(machine: Machine, value: Value) -> None:
+    if isinstance(value, Instance):
+        unknown = [machine.unknown("an exception", "what leaves the block is not known") for _ in range(3)]
+        objects.special(machine, value, "__exit__", *unknown)
 
-    def body() -> None:
-        try:
-            machine.execute(node.body)
-        finally:
-            changed.update(machine.attempts[-1])
-            changed.update(loops.assigned(machine, base, node.body))
-        machine.execute(node.orelse)
+
+def _swallows(machine: Machine, value: Value) -> bool:
+    """Say whether a context manager may end an exception: one of the source that handles it, or one made for it."""
+    match value:
+        case Instance(cls=cls):
+            leaving = objects.class_member(machine, cls, "__exit__")
+            if not isinstance(leaving, Function):
+                return leaving is not UNBOUND
+            returns = (part.value for part in ast.walk(leaving.node) if isinstance(part, ast.Return))
+            return not all(each is None or (isinstance(each, ast.Constant) and not each.value) for each in returns)
+        case Opaque(key=(_, "swallows")):
+            return True
+        case Opaque(key=(_, "call", str(name))):
+            return name in ("contextlib.suppress", "contextlib.ExitStack", "pytest.raises")
+        case _:
+            return False
+
+
+def _try(machine: Machine, node: ast.Try | ast.TryStar) -> None:
+    """Execute the body, and each handler in an execution in which the body has got nobody knows how far."""
 
     def handle(handler: ast.ExceptHandler) -> None:
-        loops.forget(machine, changed, "an exception may come before it is set", node)
+        if handler.type is not None:
+            machine.evaluate(handler.type)
         if handler.name:
             names.bind(machine, handler.name, machine.unknown(handler.name, "an exception", handler))
         machine.execute(handler.body)
+        if handler.name:
+            names.bind(machine, handler.name, UNBOUND)
 
-    def attempt(handlers: Sequence[ast.ExceptHandler]) -> None:
-        if not handlers:
-            return body()
+    def attempt() -> None:
+        handlers = [lambda handler=handler: handle(handler) for handler in node.handlers]
+        _attempt(machine, lambda: machine.execute(node.body), handlers, node, lambda: machine.execute(node.orelse))
+
+    if node.finalbody:
+        _finally(machine, attempt, lambda: machine.execute(node.finalbody), node)
+    else:
+        attempt()
+
+
+def _finally(machine: Machine, body: Callable[[], None], final: Callable[[], None], node: ast.AST) -> None:
+    """Execute a body, and what follows it for all that leaves it: at its end, by `return`, `break` or `continue`, by raising."""
+    base, mark = machine.state, machine.new_id()
+    exits = _exits(machine)
+    sizes = [len(each) for each in exits]
+    ends = True
+    with machine.memory.watching() as written:
+        try:
+            body()
+        except Dies:
+            ends = False
+    after = machine.state
+    for kind, size in zip(exits, sizes, strict=True):
+        left, kind[size:] = kind[size:], []
+        for way in left:  # a state, or with the value that is returned
+            machine.state = way[0] if isinstance(way, tuple) else way
+            with suppress(Dies):
+                final()
+                kind.append((machine.state, way[1]) if isinstance(way, tuple) else machine.state)
+    raising = base.assume(machine.coin("the block raises"), branch=True)
+    assert raising is not None
+    machine.state = raising
+    havoc.interrupt(machine, written, mark, "the block may be left before or after it is set", node)
+    with suppress(Dies, Leaves):
+        final()
+    machine.state = after
+    if not ends:
+        raise Dies
+    final()
+
+
+def _exits(machine: Machine) -> list[list[Any]]:
+    """Return where the executions are kept that leave the function or the round of a loop."""
+    loops = [each for loop in machine.frame.loops[-1:] for each in (loop.breaks, loop.continues)]
+    return [machine.frame.returns, *loops]
+
+
+def _attempt(
+    machine: Machine,
+    body: Callable[[], None],
+    handlers: Sequence[Callable[[], None]],
+    node: ast.AST,
+    otherwise: Callable[[], None] = lambda: None,
+) -> None:
+    """Execute a body, and each handler in an execution in which the body has got nobody knows how far."""
+    mark = machine.new_id()
+    written: Written = {}
+
+    def run() -> None:
+        with machine.memory.watching() as log:
+            try:
+                body()
+            finally:
+                written.update(log)
+        otherwise()
+
+    def handle(handler: Callable[[], None]) -> None:
+        havoc.interrupt(machine, written, mark, "an exception may come before it is set", node)
+        handler()
+
+    def attempt(left: Sequence[Callable[[], None]]) -> None:
+        if not left:
+            return run()
         succeeds = formulas.invert(machine.coin("an exception is raised"))
-        arms = (lambda: attempt(handlers[1:]), lambda: handle(handlers[0]))
+        arms = (lambda: attempt(left[1:]), lambda: handle(left[0]))
         return machine.part(succeeds, arms, branches=(False, True))
 
-    machine.attempts.append(set())
-    try:
-        attempt(node.handlers)
-    finally:
-        changed |= machine.attempts.pop()
-        if node.finalbody:
-            _finally(machine, base, changed, node)
-
-
-def _finally(machine: Machine, base: State, changed: set[Cell], node: ast.Try) -> None:
-    """Execute `finally` for what leaves early, nobody knows where, and then for what gets to the end."""
-    after = machine.state
-    early = base.assume(machine.coin("the block is left early"), branch=True)
-    assert early is not None
-    machine.state = early
-    loops.forget(machine, changed, "the block may be left before or after it is set", node)
-    try:
-        machine.execute(node.finalbody)
-    except Dies:
-        pass
-    finally:
-        machine.state = after
-    machine.execute(node.finalbody)
+    attempt(handlers)
 
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -190,8 +290,10 @@ def _decorated(machine: Machine, value: Value, decorator: Value, node: ast.expr)
     """Apply a decorator: one of a test framework or of typing leaves the function as it is."""
     path = _origin(decorator)
     if path in ("builtins.staticmethod", "builtins.classmethod", "builtins.property", "functools.cached_property"):
-        kind = "property" if path.endswith("property") else path.rpartition(".")[2]
+        kind = path.rpartition(".")[2].replace("cached_property", "cached")
         return dataclasses.replace(value, kind=kind) if isinstance(value, Function) else value
+    if path in ("functools.lru_cache", "functools.cache") and isinstance(value, Function):
+        return dataclasses.replace(value, kind="memoized")
     if path.startswith(TRANSPARENT):
         return value
     return call(machine, decorator, Arguments((value,), node=node))
@@ -206,9 +308,13 @@ def _origin(decorator: Value) -> str:
 
 
 def _class(machine: Machine, node: ast.ClassDef) -> None:
+    decorators = [machine.evaluate(decorator) for decorator in node.decorator_list]
     cls: Value = objects.make_class(machine, node)
-    for decorator in reversed(node.decorator_list):
-        cls = objects.decorated_class(cls, _origin(machine.evaluate(decorator)))
+    for decorator, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
+        if isinstance(decorator, Function | Class | Instance):  # of the source: it may give anything
+            cls = call(machine, decorator, Arguments((cls,), node=written))
+        elif isinstance(cls, Class):
+            cls = objects.decorated_class(cls, _origin(decorator))
     names.bind(machine, node.name, cls)
 
 
@@ -217,9 +323,13 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
         if isinstance(target, ast.Name):
             names.bind(machine, target.id, UNBOUND)
         elif isinstance(target, ast.Attribute):
-            objects.set_attribute(machine, machine.evaluate(target.value), target.attr, UNBOUND)
+            objects.delete_attribute(machine, machine.evaluate(target.value), target.attr)
         elif isinstance(target, ast.Subscript):
-            objects.forget(machine, machine.evaluate(target.value), node)
+            receiver = machine.evaluate(target.value)
+            machine.evaluate(target.slice)
+            objects.forget(machine, receiver, node)
+            if not isinstance(receiver, ListRef | DictRef):
+                havoc.disturb(machine, "it may have been changed under another name", node)
 
 
 def _match(machine: Machine, node: ast.Match) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import containers, objects
+from codemods.evaluate import containers, havoc, objects
 from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.settings import looked_up
-from codemods.values import Class, DictRef, External, Instance, ListRef, Opaque, Value, is_constant
+from codemods.evaluate.state import UNBOUND
+from codemods.values import Choice, Class, DictRef, External, Instance, ListRef, Module, Names, Opaque, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -34,7 +36,88 @@ def _setattr(machine: Machine, arguments: Arguments) -> Value:
     if isinstance(name, str):
         objects.set_attribute(machine, receiver, name, value)
     else:
-        objects.forget(machine, receiver, arguments.node)
+        havoc.leak(machine, value)
+        havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
+
+
+@interprets("builtins.object.__setattr__", "builtins.type.__setattr__")
+def _put(machine: Machine, arguments: Arguments) -> Value:
+    """Set an attribute, whatever the class of the object makes of it."""
+    receiver, name, value = arguments.positional
+    if isinstance(receiver, Instance) and isinstance(name, str):
+        machine.state.cells[(receiver.id, name)] = value
+        return None
+    return _setattr(machine, arguments)
+
+
+@interprets("builtins.delattr")
+def _delattr(machine: Machine, arguments: Arguments) -> Value:
+    receiver, name = arguments.positional
+    if isinstance(name, str):
+        objects.delete_attribute(machine, receiver, name)
+    else:
+        havoc.everything(machine, "an attribute of an unknown name is deleted", arguments.node, names=True)
+
+
+@interprets("builtins.vars", "builtins.locals", "builtins.globals")
+def _names(machine: Machine, arguments: Arguments) -> Value:
+    """The dict of names: of an object, of the module, or of the class or module whose body is executed."""
+    scope = machine.frame.scope
+    match arguments.positional:
+        case (Instance(id),):
+            return Names(id)
+        case (Class() as cls,):
+            return Names(cls.scope)
+        case (Module(path),):
+            return Names(machine.program.module_scopes[path])
+        case (_,):
+            raise Unmodelled("the attributes of an unknown object")
+        case _:
+            pass
+    called = arguments.node.func if isinstance(arguments.node, ast.Call) else None
+    if isinstance(called, ast.Name) and called.id == "globals":
+        return Names(scope.module)
+    if scope.kind == "function":
+        raise Unmodelled("a copy of the names of a function")
+    return Names(scope.id)
+
+
+@interprets("builtins.type")
+def _type(machine: Machine, arguments: Arguments) -> Value:
+    match arguments.positional:
+        case (Instance(cls=cls),):
+            return cls
+        case _:
+            raise Unmodelled("the class of an unknown object")
+
+
+@interprets("builtins.exec", "builtins.eval")
+def _execute(machine: Machine, arguments: Arguments) -> Value:
+    """Code in a string is not followed: it may change all that there is."""
+    scope = machine.frame.scope
+    havoc.everything(machine, "code in a string may change it", arguments.node, names=True)
+    if scope.kind == "class":
+        havoc.forget(machine, [(scope.id, name) for name in machine.members(scope.id)], "code in a string may bind it")
+    raise Unmodelled("the result of code in a string")
+
+
+@interprets("unittest.mock.patch.object")
+def _patch(machine: Machine, arguments: Arguments) -> Value:
+    """An attribute that is replaced for some time is not known from then on."""
+    target, name = arguments.positional[:2]
+    cell = objects.cell_of(machine, target, name) if isinstance(name, str) else None
+    if cell is None:
+        havoc.everything(machine, "an attribute is replaced for some time", arguments.node, names=True)
+    else:
+        machine.memory.volatile[cell] = machine.unknown(cell[1], "it is replaced for some time", arguments.node)
+        havoc.forget(machine, [cell], "it is replaced for some time", arguments.node)
+    raise Unmodelled("a patch")
+
+
+@interprets("unittest.mock.patch", "unittest.mock.patch.dict", "unittest.mock.patch.multiple")
+def _patch_anything(machine: Machine, arguments: Arguments) -> Value:
+    havoc.everything(machine, "something is replaced for some time", arguments.node, names=True)
+    raise Unmodelled("a patch")
 
 
 @interprets("builtins.isinstance")
@@ -69,20 +152,63 @@ def _replace(machine: Machine, arguments: Arguments) -> Value:
     receiver = arguments.positional[0]
     if not isinstance(receiver, Instance) or arguments.spread:
         raise Unmodelled("a changed copy of an unknown object")
+    if receiver.cls.kind == "dataclass":  # which is made anew, `__post_init__` and all
+        fields = {name: held for name in receiver.cls.fields if (held := machine.read((receiver.id, name))) is not UNBOUND}
+        made = Arguments(keywords={**fields, **arguments.keywords}, node=arguments.node)
+        return objects.construct(machine, receiver.cls, made)
     return objects.copy_with(machine, receiver, dict(arguments.keywords))
 
 
-@interprets("copy.copy", "copy.deepcopy")
+@interprets("copy.copy")
 def _copy(machine: Machine, arguments: Arguments) -> Value:
     match arguments.positional[0]:
         case ListRef() as value:
             return containers.make_list(machine, containers.elements(machine, value))
         case Instance() as value:
             return objects.copy_with(machine, value, {})
-        case DictRef():
-            raise Unmodelled("a copied dict")
+        case DictRef() as value:
+            return containers.make_dict(machine, machine.contents(value) or _unknown_dict())
         case value:
             return value
+
+
+@interprets("copy.deepcopy")
+def _deepcopy(machine: Machine, arguments: Arguments) -> Value:
+    return _deep(machine, arguments.positional[0], {})
+
+
+def _deep(machine: Machine, value: Value, made: dict[int, Value]) -> Value:
+    """Return a copy of a value with copies of all that it holds; `made` are those of the objects that were met before."""
+    match value:
+        case tuple():
+            return tuple(_deep(machine, each, made) for each in value)
+        case ListRef(id) | DictRef(id) | Instance(id) if id in made:
+            return made[id]
+        case ListRef(id):
+            made[id] = copied = containers.make_list(machine, ())
+            parts = tuple(_deep(machine, each, made) for each in containers.elements(machine, value))
+            machine.state.cells[(copied.id, "contents")] = parts
+            return copied
+        case DictRef(id):
+            contents = machine.contents(value)
+            if contents is None:
+                return _unknown_dict()
+            made[id] = copied = containers.make_dict(machine, ())
+            machine.state.cells[(copied.id, "contents")] = tuple((key, _deep(machine, each, made)) for key, each in contents)
+            return copied
+        case Instance(id, cls) if cls.kind != "enum" and objects.class_member(machine, cls, "__deepcopy__") is UNBOUND:
+            made[id] = copied = objects.copy_with(machine, value, {})
+            for name, held in machine.members(copied.id).items():
+                machine.state.cells[(copied.id, name)] = _deep(machine, held, made)
+            return copied
+        case Instance() | Choice():
+            raise Unmodelled("the copy of an object")
+        case _:
+            return value
+
+
+def _unknown_dict() -> Any:
+    raise Unmodelled("a copy of a dict of which nothing is known")
 
 
 @interprets("typing.cast")
@@ -90,7 +216,15 @@ def _cast(machine: Machine, arguments: Arguments) -> Value:
     return arguments.positional[1]
 
 
-@interprets("builtins.print", "warnings.warn", "logging.info", "logging.warning", "jax.debug.print", "builtins.id")
+@interprets("builtins.print")
+def _print(machine: Machine, arguments: Arguments) -> Value:
+    for value in arguments.values():
+        if isinstance(value, Instance):
+            for name in ("__str__", "__repr__"):
+                objects.special(machine, value, name)
+
+
+@interprets("warnings.warn", "logging.info", "logging.warning", "jax.debug.print", "builtins.id")
 def _nothing(machine: Machine, arguments: Arguments) -> Value:
     return None
 

@@ -124,14 +124,6 @@ METHODS.update(
 )
 
 
-@interprets("builtins.vars")
-def _vars(machine: Machine, arguments: Arguments) -> Value:
-    receiver = arguments.positional[0] if arguments.positional else None
-    if not isinstance(receiver, Instance) or receiver.cls.name != "Namespace":
-        raise Unmodelled("the attributes of the object are not known")
-    return containers.make_dict(machine, list(machine.members(receiver.id).items()))
-
-
 # absl
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas, terms
-from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate import containers, objects
+from codemods.evaluate.calls import Arguments, call, hand_on
+from codemods.evaluate.comprehensions import partly
 from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Array, DictRef, Filtered, ListRef, Opaque, Value, describe, is_constant
+from codemods.evaluate.state import UNBOUND
+from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, Value, describe, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -38,6 +40,10 @@ def _len(machine: Machine, value: Value) -> Value:
             return len(contents)
         case range() | str() | bytes():
             return len(value)
+        case Iterator():
+            raise Dies
+        case Instance():
+            return objects.special(machine, value, "__len__")
         case _:
             return len(containers.elements(machine, value))
 
@@ -54,18 +60,32 @@ def _range(machine: Machine, *bounds: Value) -> Value:
     return containers.unknown_range(machine, integer(start), integer(stop), integer(step[0]) if step else 1, text)
 
 
-@computes("builtins.tuple", "builtins.iter", "builtins.frozenset")
+@computes("builtins.iter")
+def _iter(machine: Machine, value: Value) -> Value:
+    match value:
+        case Iterator() | Opaque() | Filtered():
+            return value
+        case _:
+            return containers.make_iterator(machine, containers.elements(machine, value), value)
+
+
+@computes("builtins.tuple")
 def _tuple(machine: Machine, value: Value = ()) -> Value:
     if isinstance(value, Opaque):
         return value
     return value if isinstance(value, Filtered) else containers.elements(machine, value)
 
 
-@computes("builtins.list", "builtins.set", "collections.deque")
+@computes("builtins.list", "collections.deque")
 def _list(machine: Machine, value: Value = ()) -> Value:
     if isinstance(value, Opaque | Filtered):
         return value
     return containers.make_list(machine, containers.elements(machine, value))
+
+
+@computes("builtins.set", "builtins.frozenset")
+def _set(machine: Machine, value: Value = ()) -> Value:
+    return containers.make_set(machine, containers.elements(machine, value))
 
 
 @interprets("builtins.dict", "collections.OrderedDict", "types.SimpleNamespace")
@@ -87,7 +107,7 @@ def _dict(machine: Machine, arguments: Arguments) -> Value:
 
 @computes("builtins.reversed")
 def _reversed(machine: Machine, value: Value) -> Value:
-    return containers.elements(machine, value)[::-1]
+    return containers.make_iterator(machine, containers.elements(machine, value)[::-1], value)
 
 
 @interprets("builtins.sorted")
@@ -122,14 +142,17 @@ def _is_rank(value: Value) -> bool:
 
 @interprets("builtins.zip")
 def _zip(machine: Machine, arguments: Arguments) -> Value:
-    return tuple(zip(*(containers.elements(machine, value) for value in arguments.positional), strict=False))
+    sides = [containers.elements(machine, value) for value in arguments.positional]
+    rows: list[Value] = list(zip(*sides, strict=False))
+    return containers.make_iterator(machine, rows, *arguments.positional)
 
 
 @interprets("builtins.enumerate")
 def _enumerate(machine: Machine, arguments: Arguments) -> Value:
     parts = containers.elements(machine, arguments.positional[0])
     start = arguments.keywords.get("start", arguments.positional[1] if len(arguments.positional) > 1 else 0)
-    return tuple((terms.add(integer(start), index), part) for index, part in enumerate(parts))
+    rows = [(terms.add(integer(start), index), part) for index, part in enumerate(parts)]
+    return containers.make_iterator(machine, rows, *arguments.positional[:1])
 
 
 @interprets("itertools.product")
@@ -138,19 +161,35 @@ def _cartesian(machine: Machine, arguments: Arguments) -> Value:
     sides = [containers.elements(machine, value) for value in arguments.positional]
     if not isinstance(repeat, int) or math.prod(map(len, sides)) ** max(repeat, 0) > containers.MAX_ELEMENTS:
         raise Unmodelled("too many combinations")
-    return tuple(itertools.product(*sides, repeat=repeat))
+    return containers.make_iterator(machine, tuple(itertools.product(*sides, repeat=repeat)))  # which reads all at once
 
 
 @interprets("itertools.chain")
 def _chain(machine: Machine, arguments: Arguments) -> Value:
-    return tuple(part for value in arguments.positional for part in containers.elements(machine, value))
+    parts = [part for value in arguments.positional for part in containers.elements(machine, value)]
+    return containers.make_iterator(machine, parts, *arguments.positional)
 
 
 @interprets("builtins.map")
 def _map(machine: Machine, arguments: Arguments) -> Value:
     function, *iterated = arguments.positional
-    rows = zip(*(containers.elements(machine, value) for value in iterated), strict=False)
-    return tuple(call(machine, function, Arguments(tuple(row), node=arguments.node)) for row in rows)
+    node = arguments.node
+    how = machine.program.consumption(machine.frame.scope.path, node) if node is not None else "later"
+    given: list[Value] = []
+
+    def run() -> None:
+        sides = [containers.elements(machine, value) for value in iterated]
+        rows: Iterable[tuple[Value, ...]] = zip(*sides, strict=False)
+        given[:] = [call(machine, function, Arguments(tuple(row), node=node)) for row in rows]
+
+    if how == "later":
+        hand_on(machine, function, arguments)
+        raise Unmodelled("a map that is not consumed where it is made")
+    if how == "whole":
+        run()
+    elif node is not None and not partly(machine, run, node):
+        raise Unmodelled("a map that is consumed in part")
+    return containers.make_iterator(machine, given)
 
 
 @interprets("functools.reduce")
@@ -251,8 +290,11 @@ interprets("builtins.max")(_extreme("max"))
 @interprets("builtins.next")
 def _next(machine: Machine, arguments: Arguments) -> Value:
     source = arguments.positional[0]
-    if isinstance(source, ListRef) and (contents := machine.contents(source)) is not None:
-        source = Filtered(tuple((True, value) for value in contents))
+    if isinstance(source, Iterator):
+        found = containers.take(machine, source)
+        if found is UNBOUND and len(arguments.positional) < 2:
+            raise Dies
+        return arguments.positional[1] if found is UNBOUND else found
     if not isinstance(source, Filtered):
         raise Unmodelled("the next of an unknown iterator")
     default = arguments.positional[1] if len(arguments.positional) > 1 else Dies
