@@ -216,7 +216,7 @@ def _attempt(machine: Machine, arguments: Arguments, function: Callable[[], Valu
     except Unmodelled as why:
         return machine.unknown(_text(arguments), str(why), arguments.node)
     except LookupError:  # an argument that every sound call gives is not there
-        return machine.unknown(_text(arguments), "a call with arguments that are not followed", arguments.node)
+        return machine.unknown(_text(arguments), f"the arguments of `{_text(arguments)}` are not followed", arguments.node)
 
 
 def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, arguments: Arguments) -> Value:

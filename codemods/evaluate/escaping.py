@@ -51,9 +51,9 @@ def _gets_away(
     match parent:
         case ast.Call(function) if function is use:
             return False
-        case ast.Call(function) if (path := path_of(function)) in _CALLERS:
+        case ast.Call(function) if path_of(function) in _CALLERS:
             return False
-        case ast.Call(function) if path in _WRAPPERS and depth:
+        case ast.Call(function) if depth and path_of(function) in _WRAPPERS:
             return _gets_away(parent, outer, parents, path_of, depth - 1)
         case ast.Attribute(attr="lower" | "trace" | "eval_shape"):
             call = parents.get(id(parent))

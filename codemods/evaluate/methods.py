@@ -10,7 +10,19 @@ from codemods.evaluate import containers, objects
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import DictRef, External, Function, Instance, ListRef, Opaque, Partial, Transformed, Value, is_constant
+from codemods.values import (
+    DictRef,
+    External,
+    Function,
+    Instance,
+    ListRef,
+    Opaque,
+    Partial,
+    Transformed,
+    Value,
+    describe,
+    is_constant,
+)
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -82,7 +94,7 @@ def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
     if isinstance(key, Opaque):
         return containers.entry(machine, receiver, key, default)
     if not is_constant(key):
-        raise Unmodelled("an item with an unknown key")
+        raise Unmodelled(f"which item is at `{describe(key)}` is not known")
     return default
 
 
