@@ -16,6 +16,8 @@ from codemods.values import External, ListRef, Module, Value
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
 
+_LIBRARIES = frozenset({"jax", "numpy", "torch", "torch_xla", "einops"})
+
 MAX_IMPORT_STEPS = 6_000
 
 
@@ -75,7 +77,7 @@ def _is_modelled(path: str) -> bool:
     """Say whether a model says what a function does: also in a checkout of the library that defines it."""
     from codemods.evaluate.interpreted import INTERPRETED
 
-    return path in MODELS or path in INTERPRETED
+    return path.partition(".")[0] in _LIBRARIES and (path in MODELS or path in INTERPRETED)
 
 
 def _from(machine: Machine, module: str, name: str, node: ast.ImportFrom) -> Value:
