@@ -40,7 +40,7 @@ class Opaque:
         at_least: a lower bound, if it is an integer: 0 for the size of an axis.
         pure: whether it comes from a library, so that calling it changes nothing of ours.
         default: the constant that it is unless a user says otherwise, as with an option; None where there is none.
-        kind: the type of number that it certainly is, `int` or `float`; empty where that is not known.
+        kind: what number it certainly is: `int`, `float`, or `number` for either; empty where it may be something else.
         shaped: an unknown array that has its shape; `dtype` is then its dtype, if that is known.
     """
 

@@ -86,6 +86,7 @@ class Judge:
         if len(combinations) > MAX_COMBINATIONS:
             several = " and ".join(f"`{name}`" for name, values in zip(owners, spread, strict=True) if len(values) > 1)
             return Outcome(Verdict.UNPROVEN, reason=Reason(f"{several} may have too many values", *self._place()))
+        every = len(combinations)
         if not any(name.endswith("_rank") for name in rule.relation.names):  # that is for the rule about ranks to say
             combinations = [each for each in combinations if self._has_rank(owners, each)] or combinations
         outcomes: list[tuple[Formula, Outcome]] = []
@@ -97,18 +98,20 @@ class Judge:
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
-        return self._join(outcomes)
+        return self._join(outcomes, certain=len(combinations) == every and not self._conditional)
 
     def _has_rank(self, owners: Sequence[str], combination: Sequence[tuple[Formula, Value]]) -> bool:
         return geometry.has_rank(self.callee, {name: value for name, (_, value) in zip(owners, combination, strict=True)})
 
-    def _join(self, outcomes: Sequence[tuple[Formula, Outcome]]) -> Outcome:
-        """One violated alternative is a violation only if the source spells it out: if all are, and none is a branch."""
+    def _join(self, outcomes: Sequence[tuple[Formula, Outcome]], *, certain: bool) -> Outcome:
+        """One violated alternative is a violation only if the source spells it out: if all are, and it is `certain` that one of
+        them comes to pass.
+        """
         worst = [outcome for _, outcome in outcomes if outcome.verdict is not Verdict.PROVEN]
         if not worst:
             return outcomes[0][1] if outcomes else Outcome(Verdict.UNPROVEN, reason=Reason("no execution reaches it"))
         violated = [(condition, outcome) for condition, outcome in outcomes if outcome.verdict is Verdict.VIOLATED]
-        if len(violated) == len(outcomes) and not self._conditional:
+        if len(violated) == len(outcomes) and certain:
             return violated[0][1]
         if violated:
             condition, first = violated[0]
@@ -119,7 +122,10 @@ class Judge:
     def _condition(self, alternative: Formula) -> Reason:
         """Say on what it depends whether an execution that fails takes place."""
         branches = [each.formula for each in self.arrival.path if each.branch]
-        text = str(alternative if alternative is not True else branches[-1])
+        conditions = [*branches, *([] if alternative is True else [alternative])]
+        if not conditions:
+            return Reason("it fails on some of the chips, or where the ranks are right", *self._place())
+        text = str(conditions[-1])
         if len(text) > MAX_TEXT or "\n" in text:
             return Reason("it fails under a condition that is not known", *self._place())
         return Reason(f"it fails if {text}, which is not known", *self._place())

@@ -98,3 +98,25 @@ def test_a_counterexample_keeps_to_what_is_known() -> None:
 
 def test_there_is_no_counterexample_to_what_holds() -> None:
     assert counterexample(equal(subtract(n, negate(negate(n))), 0), []) is None
+
+
+def test_a_counterexample_has_the_usual_value_where_that_breaks_the_formula() -> None:
+    option = of(Symbol("option", "--block", usual=24))
+    assert counterexample(_divides(option, 64), []) == {"--block": 24}
+    assert counterexample(_divides(option, n), []) == {"--block": 24, "n": 1}
+    assert counterexample(_divides(option, 48), []) == {"--block": 5}
+    assert counterexample(_divides(option, 64), [invert(equal(option, 24))]) == {"--block": 3}
+
+
+def test_a_quotient_without_a_rest_is_at_least_1() -> None:
+    devices = of(Symbol("devices", "devices", 1))
+    share = floordiv(8, devices)
+    assert Facts([_divides(devices, 8)]).decide(at_most(1, share)) is True
+    assert Facts().decide(at_most(1, share)) is None
+
+
+def test_a_number_that_does_not_divide_something_is_not_1() -> None:
+    factor = of(Symbol("factor", "factor", 1))
+    assert Facts([invert(_divides(factor, n))]).decide(at_most(2, factor)) is True
+    assert Facts([_divides(factor, n)]).decide(at_most(2, factor)) is None
+    assert Facts([at_most(factor, 1)]).decide(_divides(factor, n)) is True

@@ -21,6 +21,8 @@ _DTYPES: Mapping[str, str | None] = {
     "Num": None, "Real": None, "Inexact": None, "Complex": None,
 }  # fmt: skip
 
+_KINDS = {"builtins.int": "int", "builtins.float": "number"}  # an int will do for a float
+
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -72,7 +74,8 @@ def unseen(machine: Machine, function: Function, parameter: ast.arg, why: Reason
     usual = _default(machine, function, name)
     by_default = "" if usual is None else f", {usual!r} by default"
     text = f"`{name}` is a parameter of `{function.name}`{by_default}"
-    return Opaque((machine.new_id(), name), name, why or Reason(text, function.path, parameter.lineno), default=usual)
+    kind = _KINDS.get(_path(machine, parameter.annotation), "") if isinstance(parameter.annotation, ast.Name) else ""
+    return Opaque((machine.new_id(), name), name, why or Reason(text, function.path, parameter.lineno), default=usual, kind=kind)
 
 
 def _default(machine: Machine, function: Function, name: str) -> Value:

@@ -220,7 +220,7 @@ def _attempt(machine: Machine, arguments: Arguments, function: Callable[[], Valu
         _give_up(machine, arguments)
         return machine.unknown(_text(arguments), str(why), arguments.node)
     except LookupError:  # an argument that every sound call gives is not there
-        return machine.unknown(_text(arguments), "a call with arguments that are not followed", arguments.node)
+        return machine.unknown(_text(arguments), f"the arguments of `{_text(arguments)}` are not followed", arguments.node)
 
 
 def _give_up(machine: Machine, arguments: Arguments, receiver: Value = None) -> None:

@@ -334,7 +334,7 @@ def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
         if same(known, key) or (is_constant(known) and is_constant(key) and known == key):
             return held
     if not _is_key(key):
-        raise Unmodelled("an item with an unknown key")
+        raise Unmodelled(f"which item is at `{describe(key)}` is not known")
     raise Dies
 
 
@@ -369,14 +369,14 @@ def _sequence_item(machine: Machine, parts: tuple[Value, ...], value: Value, ind
     if isinstance(index, Slice):
         bounds = (index.lower, index.upper, index.step)
         if not all(bound is None or isinstance(bound, int) for bound in bounds):
-            raise Unmodelled("a slice with unknown bounds")
+            raise Unmodelled(f"the bounds `{describe(index)}` of a slice are not known")
         if bounds[2] == 0:
             raise Dies
         chosen = parts[slice(*bounds)]
         if isinstance(value, ListRef):
             return make_list(machine, chosen)
         return _joined(value, chosen)
-    raise Unmodelled("an item at an unknown position")
+    raise Unmodelled(f"which item is at `{describe(index)}` is not known")
 
 
 def _joined(value: Value, chosen: tuple[Any, ...]) -> Value:

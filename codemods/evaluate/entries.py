@@ -254,6 +254,8 @@ class Execution:
         """Execute the functions defined in this one that it does not call, or that outlive it, with unknown arguments."""
 
         def path_of(expression: ast.expr) -> str:
+            if not all(isinstance(part, ast.Name | ast.Attribute | ast.expr_context) for part in ast.walk(expression)):
+                return ""
             held = machine.state.fork()
             try:
                 with machine.entered(Frame(scope)):

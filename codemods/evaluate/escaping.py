@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 _WRAPPERS = frozenset(
@@ -29,36 +29,44 @@ def escapes(outer: ast.AST, inner: Any, path_of: Callable[[ast.expr], str]) -> b
 
     `path_of` gives the dotted path of what an expression stands for, or an empty text.
     """
-    parents = {id(child): node for node in ast.walk(outer) for child in ast.iter_child_nodes(node)}
-    return any(_gets_away(use, outer, parents, path_of, 4) for use in _uses(outer, inner))
-
-
-def _uses(outer: ast.AST, inner: Any) -> Iterator[ast.AST]:
-    """Yield the expressions that stand for a function: its name, or the lambda itself."""
     name = getattr(inner, "name", None)
-    return iter((inner,)) if name is None else _loads(outer, name)
+    uses = _Uses(outer, path_of)
+    return uses.get_away(inner) if name is None else uses.name_gets_away(name)
 
 
-def _loads(outer: ast.AST, name: str) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(outer) if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load))
+class _Uses:
+    """What becomes of the expressions in a function that stand for one that it defines."""
 
+    def __init__(self, outer: ast.AST, path_of: Callable[[ast.expr], str]) -> None:
+        nodes = list(ast.walk(outer))
+        self._path_of = path_of
+        self._parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
+        self._names = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+        self._foreign = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+        self._followed: set[str] = set()
 
-def _gets_away(
-    use: ast.AST, outer: ast.AST, parents: Mapping[int, ast.AST], path_of: Callable[[ast.expr], str], depth: int
-) -> bool:
-    """Say whether a function that an expression stands for gets into other hands."""
-    parent = parents.get(id(use))
-    match parent:
-        case ast.Call(function) if function is use:
-            return False
-        case ast.Call(function) if (path := path_of(function)) in _CALLERS:
-            return False
-        case ast.Call(function) if path in _WRAPPERS and depth:
-            return _gets_away(parent, outer, parents, path_of, depth - 1)
-        case ast.Attribute(attr="lower" | "trace" | "eval_shape"):
-            call = parents.get(id(parent))
-            return not (isinstance(call, ast.Call) and call.func is parent)
-        case ast.Assign([ast.Name(name)]) if depth:
-            return any(_gets_away(load, outer, parents, path_of, depth - 1) for load in _loads(outer, name))
-        case _:
+    def name_gets_away(self, name: str) -> bool:
+        if name in self._foreign:
             return True
+        if name in self._followed:
+            return False
+        self._followed.add(name)
+        return any(self.get_away(node) for node in self._names if node.id == name)
+
+    def get_away(self, use: ast.AST) -> bool:
+        """Say whether a function that an expression stands for gets into other hands."""
+        parent = self._parents.get(id(use))
+        match parent:
+            case ast.Call(function) if function is use:
+                return False
+            case ast.Call(function) if self._path_of(function) in _CALLERS:
+                return False
+            case ast.Call(function) if self._path_of(function) in _WRAPPERS:
+                return self.get_away(parent)
+            case ast.Attribute(attr="lower" | "trace" | "eval_shape"):
+                call = self._parents.get(id(parent))
+                return not (isinstance(call, ast.Call) and call.func is parent)
+            case ast.Assign([ast.Name(name)]):
+                return self.name_gets_away(name)
+            case _:
+                return True

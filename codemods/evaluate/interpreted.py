@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from codemods import terms
 from codemods.evaluate.calls import Arguments
 from codemods.evaluate.library import Unmodelled
-from codemods.values import Value, as_int
+from codemods.values import Value, as_int, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -43,9 +43,9 @@ def computes(*paths: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
             try:
                 takes.bind(machine, *arguments.positional)
             except TypeError:
-                raise Unmodelled("a call with arguments that are not followed") from None
+                raise Unmodelled(unfollowed(arguments)) from None
             if arguments.keywords or arguments.spread:
-                raise Unmodelled("a call with arguments that are not followed")
+                raise Unmodelled(unfollowed(arguments))
             return machine.spread(lambda *values: function(machine, *values), *arguments.positional, text=text_of(arguments))
 
         interprets(*paths)(spread)
@@ -58,9 +58,14 @@ def text_of(arguments: Arguments) -> str:
     return ast.unparse(arguments.node)[:60] if arguments.node is not None else "a call"
 
 
+def unfollowed(arguments: Arguments) -> str:
+    """Say that a function is called in a way that is not followed."""
+    return f"the arguments of `{text_of(arguments)}` are not followed"
+
+
 def integer(value: Value) -> terms.Int:
     """Return a value as an integer, or raise `Unmodelled`."""
     number = as_int(value)
     if number is None:
-        raise Unmodelled("it is not known to be an integer")
+        raise Unmodelled(f"`{describe(value)}` is not known to be an integer")
     return number

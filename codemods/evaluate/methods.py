@@ -22,6 +22,7 @@ from codemods.values import (
     Transformed,
     Value,
     View,
+    describe,
     is_constant,
 )
 
@@ -95,7 +96,7 @@ def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
     if isinstance(key, Opaque):
         return containers.entry(machine, receiver, key, default)
     if not is_constant(key):
-        raise Unmodelled("an item with an unknown key")
+        raise Unmodelled(f"which item is at `{describe(key)}` is not known")
     return default
 
 

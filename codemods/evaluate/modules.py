@@ -17,6 +17,8 @@ from codemods.values import External, Imported, ListRef, Module, Opaque, Value
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
 
+_LIBRARIES = frozenset({"jax", "numpy", "torch", "torch_xla", "einops"})
+
 MAX_IMPORT_STEPS = 6_000
 BYTES_PER_STEP = 50  # to parse this much of a module takes as long as a step
 
@@ -78,7 +80,7 @@ def _is_modelled(path: str) -> bool:
     """Say whether a model says what a function does: also in a checkout of the library that defines it."""
     from codemods.evaluate.interpreted import INTERPRETED
 
-    return path in MODELS or path in INTERPRETED
+    return path.partition(".")[0] in _LIBRARIES and (path in MODELS or path in INTERPRETED)
 
 
 def _from(machine: Machine, module: str, name: str) -> Value:

@@ -87,11 +87,12 @@ def binary(op: str, left: Value, right: Value) -> Value:
         if b == 0:
             raise Raises
         return Opaque(("/", a, b), f"{a} / {b}", Reason(f"`{a} / {b}` is a float that is not known"))
-    function = _with_constant(op, b) if isinstance(b, int) and op not in _TERMS else _TERMS.get(op)
-    if a is None or b is None or function is None:
-        raise Unmodelled(f"the result of `{op}` is not known for these operands")
+    if isinstance(b, int) and a is not None and (function := _with_constant(op, b)) is not None:
+        return function(a)
+    if a is None or b is None or op not in _TERMS:
+        raise Unmodelled(f"`{describe(left)} {op} {describe(right)}` is not known")
     try:
-        return function(a, b)
+        return _TERMS[op](a, b)
     except ZeroDivisionError:
         raise Raises from None
 
@@ -100,34 +101,46 @@ def _scaled(op: str, left: Value, right: Value) -> Opaque | None:
     """Return what an operator makes of something unknown and a float, or an array that is a number: if the one is an array,
     an array of its shape.
     """
-    for value, other in ((left, right), (right, left)):
-        if isinstance(value, Opaque) and value.at_least is None and _is_float(other):
-            key = (op, getattr(left, "key", left), getattr(right, "key", right))
-            text = f"{describe(left)} {op} {describe(right)}"
-            both = value.kind and "float"
-            return Opaque(key, text, value.reason, pure=value.pure, kind=both, shaped=None if both else value)
+    kinds = (_number_kind(left), _number_kind(right))
+    key = (op, getattr(left, "key", left), getattr(right, "key", right))
+    text = f"{describe(left)} {op} {describe(right)}"
+    if {"float", "number"} & set(kinds) and not {"", "array"} & set(kinds):
+        reason = next((each.reason for each in (left, right) if isinstance(each, Opaque)), Reason(f"`{text}` is not known"))
+        return Opaque(key, text, reason, kind="float" if "float" in kinds else "number")
+    for value, kind in ((left, kinds[1]), (right, kinds[0])):
+        if isinstance(value, Opaque) and not _number_kind(value) and kind in ("float", "number", "array"):
+            return Opaque(key, text, value.reason, pure=value.pure, shaped=value)
     return None
 
 
-def _is_float(value: Value) -> bool:
-    if isinstance(value, Array):
-        return value.shape == ()
-    return isinstance(value, float) or (isinstance(value, Opaque) and value.kind == "float")
+def _number_kind(value: Value) -> str:
+    """Return what number a value is: `int`, `float`, `number` or `array`, of rank 0; empty for anything else."""
+    match value:
+        case bool() | int() | Term() | Opaque(at_least=int()):
+            return "int"
+        case float():
+            return "float"
+        case Opaque(kind=kind):
+            return kind
+        case Array(shape=()):
+            return "array"
+        case _:
+            return ""
 
 
-def _with_constant(op: str, constant: int) -> Callable[[terms.Int, int], terms.Int] | None:
+def _with_constant(op: str, constant: int) -> Callable[[terms.Int], terms.Int] | None:
     """Return what an operator that is not one of the ring's does with a constant on its right, where it is arithmetic."""
     match op:
         case "<<" if 0 <= constant < terms.MAX_BITS:
-            return lambda value, by: terms.multiply(value, 1 << constant)
+            return lambda value: terms.multiply(value, 1 << constant)
         case ">>" if 0 <= constant < terms.MAX_BITS:
-            return lambda value, by: terms.floordiv(value, 1 << constant)
+            return lambda value: terms.floordiv(value, 1 << constant)
         case "&" if constant >= 0 and not constant & (constant + 1):  # a mask of the lowest bits
-            return lambda value, mask: terms.mod(value, constant + 1)
+            return lambda value: terms.mod(value, constant + 1)
         case "&" if constant < 0 and not -constant & (-constant - 1):  # of all but the lowest bits
-            return lambda value, mask: terms.subtract(value, terms.mod(value, -constant))
+            return lambda value: terms.subtract(value, terms.mod(value, -constant))
         case "**" if constant in (1, 2, 3):
-            return lambda value, exponent: reduce(terms.multiply, [value] * exponent)
+            return lambda value: reduce(terms.multiply, [value] * constant)
         case _:
             return None
 
@@ -165,6 +178,9 @@ def _tuples(op: str, left: Value, right: Value) -> Value:
     if op == "+" and isinstance(left, tuple) and isinstance(right, tuple) and len(left) + len(right) <= _MAX_LENGTH:
         return left + right
     pair, times = (left, right) if isinstance(left, tuple) else (right, left)
+    if op == "*" and isinstance(times, Term | Opaque) and (count := as_int(times)) is not None:
+        text = f"({describe(pair)}) * {describe(times)}"
+        return Opaque(("repeated", pair, count), text, Reason(f"the length of `{text}` is not known"))
     if op == "*" and isinstance(times, int) and len(pair) * times <= _MAX_LENGTH:
         return pair * times
     raise Unmodelled(f"the result of `{op}` is not known for a tuple")
@@ -184,7 +200,7 @@ def unary(op: ast.unaryop, value: Value) -> Value:
             raise Raises from None
     number = as_int(value)
     if number is None or isinstance(op, ast.Invert):
-        raise Unmodelled("the result of the sign is not known")
+        raise Unmodelled(f"`{_SIGNS[type(op)]}{describe(value)}` is not known")
     return terms.negate(number) if isinstance(op, ast.USub) else number
 
 
@@ -201,7 +217,7 @@ def compare(op: str, left: Value, right: Value) -> Value:
         return _constants(op, left, right)
     a, b = as_int(left), as_int(right)
     if a is None or b is None:
-        raise Unmodelled(f"the outcome of `{op}` is not known for these operands")
+        raise Unmodelled(f"whether `{describe(left)} {op} {describe(right)}` is not known")
     return _COMPARISONS[op](a, b)
 
 
@@ -227,10 +243,10 @@ def equals(left: Value, right: Value) -> Formula:
         assert b is not None
         return formulas.equal(a, b)
     if isinstance(left, Opaque) or isinstance(right, Opaque) or isinstance(left, Instance) or isinstance(right, Instance):
-        raise Unmodelled("whether two unknown objects are equal is not known")
+        raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
         return False
-    raise Unmodelled("whether two objects are equal is not known")
+    raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
 
 
 def identical(left: Value, right: Value) -> Formula:
@@ -245,4 +261,4 @@ def identical(left: Value, right: Value) -> Formula:
         return left.id == right.id
     if same(left, right) and not is_constant(left):
         return True
-    raise Unmodelled("whether two objects are one is not known")
+    raise Unmodelled(f"whether `{describe(left)}` is `{describe(right)}` is not known")

@@ -194,7 +194,7 @@ def _axis_size(machine: Machine, mesh: Value, name: Value) -> Int:
         case Mesh(axes) if name in dict(axes) and (size := as_int(dict(axes)[name])) is not None:
             return size
         case Opaque():
-            found = mesh.attribute("shape").item(name)
+            found = mesh.shape.item(name)
         case _:
             found = Opaque(
                 ("mesh axis", str(name)), f"the size of mesh axis {name!r}", machine.reason("the mesh is not known"), 1

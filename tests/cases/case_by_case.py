@@ -60,3 +60,17 @@ def looked_up(name, other):
     size = sizes.get(name, {"pages": 32, "block": 4})
     paged_attention(q, kv, kv, lens, table(size["pages"]), pages_per_compute_block=size["block"])  #: proven SC102
     paged_attention(q, kv, kv, lens, table(size["pages"]), pages_per_compute_block=sizes[other]["block"])  #: SC102 unproven
+
+
+def scales(q, idx, scale: float):
+    batch, heads, dim = q.shape
+    if batch % 2 or heads != 8:
+        return None
+    q = q * dim**-0.5 * scale * (1 / float(scale))
+    return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=1, megacore_mode="batch")  #: proven SC101 SC202
+
+
+def repeated(rows: int, width: int):
+    q = jnp.zeros((2, 8, 128)) * width**-0.5
+    paged_attention(q, kv, kv, lens, jnp.array([[0] * 17] * rows, jnp.int32), pages_per_compute_block=16)  #: SC102 violated
+    paged_attention(q, kv, kv, lens, jnp.array([[0] * 16] * 2, jnp.int32), pages_per_compute_block=16)  #: proven SC102 SC104 SC115

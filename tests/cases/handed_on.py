@@ -115,3 +115,21 @@ def squeezed_unwell(query, cache, lengths, table):
 
 first = page_attention(query=q, key_cache=kv, value_cache=kv, context_lens=lens, block_tables=idx, pages_per_compute_block=16)  #: proven SC102
 paged_attention(first[:, :6], kv, kv, lens, idx, pages_per_compute_block=16)  #: SC101 violated
+
+
+def rebound():
+    def attend(q, idx):
+        return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=16)  #: proven SC101 SC102
+
+    attend = jax.jit(attend)
+    return attend(q, idx)
+
+
+def made_global():
+    global made
+
+    def attend(q, idx):
+        return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=16)  #: SC102 unproven
+
+    made = jax.jit(attend)
+    made(q, idx)

@@ -37,8 +37,8 @@ def scalar(value: Value, library: str) -> Array | None:
         return Array((), dtype, library, contents=value, weak=True)
     if isinstance(value, Term) or (isinstance(value, Opaque) and (value.at_least is not None or value.kind == "int")):
         return Array((), default_int(library), library, weak=True)
-    if isinstance(value, Opaque) and value.kind == "float":
-        return Array((), default_float(library), library, weak=True)
+    if isinstance(value, Opaque) and value.kind:
+        return Array((), default_float(library) if value.kind == "float" else None, library, weak=True)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from codemods import terms
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import broadcasted, cast, filled, reshaped
@@ -12,6 +13,7 @@ from codemods.evaluate.arrays.dtypes import chosen, default_float, default_int, 
 from codemods.evaluate.arrays.shapes import Shape
 from codemods.evaluate.arrays.signatures import FUNCTIONS, model
 from codemods.evaluate.library import Call, Unmodelled
+from codemods.terms import Int
 from codemods.values import Array, DType, Opaque, Term, Value
 
 _ELEMENTS = {"zeros": 0, "ones": 1}
@@ -99,6 +101,11 @@ def _filled(call: Call, shape: Shape, fill: Array, dtype: DType | None) -> Array
 @model("numpy", "asanyarray", "ascontiguousarray")
 @model("torch", "tensor", "as_tensor", "asarray", "from_numpy")
 def array(call: Call, a: Value, dtype: Value = None, order: Value = None, *, ndmin: Value = 0) -> Array | Opaque:
+    if isinstance(a, Opaque) and (parts := _repeated(a)) is not None:
+        once = array(call, parts[0], dtype)
+        assert isinstance(once, Array)
+        count = shapes.not_negative(terms.multiply(once.shape[0], parts[1]))
+        return replace(once, shape=(count, *once.shape[1:]), contents=None)
     if isinstance(a, Opaque) and a.at_least is None and not a.kind and ndmin == 0 and call.path != "numpy.ascontiguousarray":
         return args.like(a, chosen(dtype, call.library, None))
     made = args.array(call, a)
@@ -109,6 +116,15 @@ def array(call: Call, a: Value, dtype: Value = None, order: Value = None, *, ndm
     if call.path == "numpy.ascontiguousarray" and not made.shape:
         missing = 1
     return reshaped(made, (*(1,) * missing, *made.shape)) if missing else made
+
+
+def _repeated(value: Opaque) -> tuple[tuple[Value, ...], Int] | None:
+    """Return the elements of `[...] * n` and the unknown `n`; None for anything else."""
+    match value.key:
+        case ("repeated", tuple(parts), count) if parts:
+            return parts, count
+        case _:
+            return None
 
 
 @model(FUNCTIONS, "arange")

@@ -98,7 +98,7 @@ def _sizes(left: _Side, shape: Shape, given: Mapping[str, Int]) -> dict[str, Int
             if known == 0 or (isinstance(size, int) and isinstance(known, int) and size % known):
                 shapes.fails(f"an axis of size {size} is no multiple of {known}")
             sizes[open_[0]] = terms.floordiv(size, known)
-        elif not names or len(names) > 1 or names[0] in given:
+        elif len(names) != 1 or set(names) & given.keys():
             shapes.agree(size, known)
     return sizes
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.evaluate.calls import Arguments, call, call_unknown
-from codemods.evaluate.interpreted import Interpreted, interprets, text_of
+from codemods.evaluate.interpreted import Interpreted, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.transforms import any_round, one_of
 from codemods.values import Array, External, Opaque, Partial, Transformed, Value
@@ -115,5 +115,5 @@ def _fori_loop(machine: Machine, arguments: Arguments) -> Value:
 def _given(arguments: Arguments, *names: str) -> dict[str, Value]:
     given = dict(zip(names, arguments.positional, strict=False)) | dict(arguments.keywords)
     if arguments.spread or not set(names) - {"xs"} <= set(given):
-        raise Unmodelled("its arguments are not followed")
+        raise Unmodelled(unfollowed(arguments))
     return given

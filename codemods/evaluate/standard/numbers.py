@@ -11,7 +11,7 @@ from codemods import formulas, terms
 from codemods.evaluate import containers, operators
 from codemods.evaluate.arrays.shapes import at_least, ceil_divide
 from codemods.evaluate.calls import Arguments
-from codemods.evaluate.interpreted import computes, integer, interprets, text_of
+from codemods.evaluate.interpreted import computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import Array, External, Instance, Opaque, Value, describe
@@ -186,7 +186,7 @@ def _largest_divisor(value: Value, at_most: Value) -> Value:
 def _largest_divisor_call(machine: Machine, arguments: Arguments) -> Value:
     given = dict(zip(("n", "at_most"), arguments.positional, strict=False)) | dict(arguments.keywords)
     if set(given) != {"n", "at_most"}:
-        raise Unmodelled("its arguments are not followed")
+        raise Unmodelled(unfollowed(arguments))
     return machine.spread(_largest_divisor, given["n"], given["at_most"], text=text_of(arguments))
 
 
@@ -219,7 +219,7 @@ def _rounded_up(value: terms.Int, multiple: terms.Int) -> terms.Int:
 def _megacore_mode_for(machine: Machine, arguments: Arguments) -> Value:
     given = dict(zip(("num_kv_heads", "batch_size"), arguments.positional, strict=False)) | dict(arguments.keywords)
     if not {"num_kv_heads", "batch_size"} <= set(given):
-        raise Unmodelled("its arguments are not followed")
+        raise Unmodelled(unfollowed(arguments))
     two_cores = machine.coin("the device has two cores")
 
     def choose(heads: Value, batch: Value) -> Value:

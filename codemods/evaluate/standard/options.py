@@ -65,7 +65,11 @@ def _declared(machine: Machine, shown: str, arguments: Arguments) -> Value:
     optional = shown.startswith("-") and given.get("required") is not True
     if parts and optional and default not in parts:
         parts.append(default)
-    return option(machine, shown, default, arguments.node, parts)
+    made = option(machine, shown, default, arguments.node, parts)
+    number = {External("builtins.int"): "int", External("builtins.float"): "float"}
+    surely = isinstance(default, int | float) or (default is None and not optional)
+    kind = next((name for converter, name in number.items() if given.get("type") == converter), "") if surely else ""
+    return replace(made, kind=kind) if isinstance(made, Opaque) else made
 
 
 def _default(arguments: Arguments) -> Value:
@@ -73,10 +77,10 @@ def _default(arguments: Arguments) -> Value:
     if given.get("action") in ("store_true", "store_false"):
         return given.get("default", given["action"] == "store_false")
     default = given.get("default")
-    converts = {External("builtins.int"): int, External("builtins.float"): float}.get(given.get("type"))
-    if isinstance(default, str) and converts is not None:
-        try:
-            return converts(default)
+    kind = given.get("type")
+    if isinstance(default, str) and kind in (External("builtins.int"), External("builtins.float")):
+        try:  # argparse converts a default that is a string
+            return int(default) if kind == External("builtins.int") else float(default)
         except ValueError:
             return None
     return default

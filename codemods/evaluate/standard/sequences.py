@@ -12,7 +12,7 @@ from codemods import formulas, terms
 from codemods.evaluate import containers, objects
 from codemods.evaluate.calls import Arguments, call, hand_on
 from codemods.evaluate.comprehensions import partly
-from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of
+from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
@@ -29,6 +29,8 @@ def _len(machine: Machine, value: Value) -> Value:
             return shape[0]
         case Opaque() if value.length is not None:
             return value.length
+        case Opaque(key=("repeated", tuple(parts), count)):
+            return terms.maximum(terms.multiply(len(parts), count), 0)
         case Opaque(key=(_, "call", "jax.devices" | "jax.local_devices")):
             return Opaque(("len", value.key), f"len({value.text})", value.reason, 1)
         case Opaque():
@@ -247,7 +249,7 @@ def _extreme(name: str) -> Interpreted:
 
     def interpret(machine: Machine, arguments: Arguments) -> Value:
         if set(arguments.keywords) - {"default", "key"} or arguments.spread:
-            raise Unmodelled("a call with arguments that are not followed")
+            raise Unmodelled(unfollowed(arguments))
         values: Sequence[Value] = arguments.positional
         if arguments.keywords.get("key") is not None:
             return _extreme_by_key(machine, values, arguments, backwards)
