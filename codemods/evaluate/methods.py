@@ -100,9 +100,17 @@ def _get(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
     return default
 
 
-def _pop_item(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
-    value = _get(machine, receiver, arguments)
+def _known_key(arguments: Arguments) -> Value:
+    """Return the key of an item that is set or taken out."""
     key = arguments.positional[0]
+    if not is_constant(key):
+        raise Unmodelled(f"which item is at `{describe(key)}` is not known")
+    return key
+
+
+def _pop_item(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    key = _known_key(arguments)
+    value = _get(machine, receiver, arguments)
     kept = tuple(pair for pair in _contents(machine, receiver) if pair[0] != key)
     if len(kept) == len(_contents(machine, receiver)) and len(arguments.positional) < 2:
         raise Dies
@@ -111,7 +119,7 @@ def _pop_item(machine: Machine, receiver: DictRef, arguments: Arguments) -> Valu
 
 
 def _setdefault(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
-    key = arguments.positional[0]
+    key = _known_key(arguments)
     if not any(known == key for known, _ in _contents(machine, receiver)):
         default = arguments.positional[1] if len(arguments.positional) > 1 else None
         containers.set_item(machine, receiver, key, default)

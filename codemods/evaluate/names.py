@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codemods.evaluate.machine import Dies
+from codemods.evaluate.memory import Cell
 from codemods.evaluate.program import Scope
-from codemods.evaluate.state import UNBOUND
+from codemods.evaluate.state import PATCHED, UNBOUND
 from codemods.values import External, Value
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
                 raise Dies  # UnboundLocalError
         first = False
         scope = machine.program.scopes[scope.parent] if scope.parent is not None else None
-    patched = machine.state.read((-1, f"builtins.{node.id}"))
+    patched = machine.state.read((PATCHED, f"builtins.{node.id}"))
     if patched is not UNBOUND:
         return patched
     if node.id in _BUILTINS:
@@ -41,10 +42,15 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
 
 def bind(machine: Machine, name: str, value: Value) -> None:
     """Assign to a name in the scope that is being executed, or the one that a declaration names."""
+    machine.state.cells[cell_of(machine, name)] = value
+
+
+def cell_of(machine: Machine, name: str) -> Cell:
+    """Return the cell that assigning to a name sets."""
     scope = machine.frame.scope
     if scope.kind == "function" and name not in scope.local:
         scope = _declared(machine, scope, name)
-    machine.state.cells[(scope.id, name)] = value
+    return scope.id, name
 
 
 def rebind(machine: Machine, name: str) -> None:

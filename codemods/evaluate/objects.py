@@ -13,7 +13,7 @@ from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.memory import Cell
 from codemods.evaluate.program import Scope
 from codemods.evaluate.settings import option
-from codemods.evaluate.state import UNBOUND, choose
+from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND, choose
 from codemods.values import (
     Array,
     Bound,
@@ -44,12 +44,6 @@ _OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
 
 LOOKING = ("lower", "trace", "eval_shape")
 """Methods of a jitted function that look at their arguments as a call does."""
-
-ABSL_FLAGS = -1
-"""Whose cells hold the flags of absl, by their names: a program has them once."""
-
-PATCHED = -2
-"""The owner of the cells of what the source puts in the place of something in a foreign module, by its dotted path."""
 
 _DATACLASS = frozenset(
     {

@@ -32,7 +32,7 @@ def match(machine: Machine, pattern: ast.pattern, subject: Value) -> formulas.Fo
             return _equals(machine, subject, machine.evaluate(expected))
         case ast.MatchSingleton(constant):
             return _equals(machine, subject, constant)
-        case ast.MatchOr(parts) if not any(map(_captures, parts)):
+        case ast.MatchOr(parts) if not any(map(captured, parts)):
             return formulas.either(*(match(machine, part, subject) for part in parts))
         case ast.MatchSequence(parts) if isinstance(subject, tuple | ListRef):
             return _sequence(machine, parts, subject, pattern)
@@ -55,9 +55,7 @@ def _unknown(machine: Machine, pattern: ast.pattern, subject: Value) -> formulas
     havoc.leak(machine, subject)  # what is captured may be a part of it
     if isinstance(subject, Instance) and _looks(machine, subject):
         havoc.everything(machine, "a pattern reads a property", pattern)
-    found = Bindings()
-    found.visit(pattern)
-    for name in sorted(found.bound):
+    for name in captured(pattern):
         names.bind(machine, name, machine.unknown(name, "what a pattern captures of an unknown value is not known", pattern))
     return machine.coin("a pattern matches")
 
@@ -120,10 +118,11 @@ def _looks(machine: Machine, subject: Instance) -> bool:
                for name, held in members)  # fmt: skip
 
 
-def _captures(pattern: ast.pattern) -> bool:
+def captured(pattern: ast.pattern) -> list[str]:
+    """Return the names that a pattern binds."""
     found = Bindings()
     found.visit(pattern)
-    return bool(found.bound)
+    return sorted(found.bound)
 
 
 def _equals(machine: Machine, subject: Value, expected: Value) -> formulas.Formula:

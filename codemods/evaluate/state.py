@@ -10,6 +10,12 @@ from codemods.facts import Facts
 from codemods.formulas import Formula, Truthy, both, either, size
 from codemods.values import Choice, Opaque, Reason, Value, describe, same
 
+ABSL_FLAGS = -1
+"""Whose cells hold the flags of absl, by their names: a program has them once."""
+
+PATCHED = -2
+"""The owner of the cells of what the source puts in the place of something in a foreign module, by its dotted path."""
+
 MAX_ALTERNATIVES = 16
 MAX_UNKNOWN = 4  # alternatives of a value, if unknown ones are to be kept apart
 MAX_CONDITION = 64  # comparisons in the condition of one alternative

@@ -340,10 +340,21 @@ def _match(machine: Machine, node: ast.Match) -> None:
         if not cases:
             return None
         case, *rest = cases
+        cells = [names.cell_of(machine, name) for name in patterns.captured(case.pattern)]
+        before = [(cell, machine.state.read(cell)) for cell in cells]
         matches = patterns.match(machine, case.pattern, subject)
-        if case.guard is not None:
-            matches = formulas.both(matches, machine.truth(machine.evaluate(case.guard)))
-        return machine.part(matches, (lambda: machine.execute(case.body), lambda: attempt(rest)))
+
+        def matched() -> None:
+            if case.guard is None:
+                return machine.execute(case.body)
+            guard = machine.truth(machine.evaluate(case.guard))
+            return machine.part(guard, (lambda: machine.execute(case.body), lambda: attempt(rest)))
+
+        def failed() -> None:  # then nothing is captured, unlike where a guard fails
+            machine.state.cells.update(before)
+            attempt(rest)
+
+        return machine.part(matches, (matched, failed))
 
     attempt(node.cases)
 

@@ -10,8 +10,8 @@ from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import Interpreted, interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.methods import METHODS
-from codemods.evaluate.objects import ABSL_FLAGS
 from codemods.evaluate.settings import option
+from codemods.evaluate.state import ABSL_FLAGS
 from codemods.values import Class, External, Instance, ListRef, Opaque, Parser, Value
 
 if TYPE_CHECKING:
