@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from codemods.check import Analyse, Examination, Run, examine, parse, summarise
 from codemods.files import Candidate, Found
-from codemods.findings import Edit, FileError, Finding
+from codemods.findings import Edit, FileError, Finding, ProposedFix
 from codemods.rewrite import RewriteError, apply, displacement, inspect, overlap
 from codemods.source import Source
 from codemods.write import WriteError
@@ -80,7 +81,7 @@ class _Repair:
     Attributes:
         current: the files as they are now, and what there is to report of them.
         fixed: the findings that are repaired, by path.
-        errors: repairs that had to be refused.
+        errors: files that had to be restored.
     """
 
     def __init__(self, original: Examination, analyse: Analyse, unsafe: bool) -> None:
@@ -90,33 +91,42 @@ class _Repair:
         self._original = original.sources
         self._analyse = analyse
         self._allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-        self._refused: set[_Key] = set()
-        self._restored: set[str] = set()
+        self._refused: dict[_Key, str] = {}
+        self._careful: set[str] = set()  # the files in which one fix is made at a time
 
     def run(self) -> None:
         """Apply fixes until there are none to apply: one can make room for another that it overlapped."""
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS + 2 * len(self.current.kept)):
             chosen = self._choose()
             if not chosen:
-                return
+                break
             self._apply(chosen)
+        self.current.kept = [self._noted(finding) for finding in self.current.kept]
 
     def restore(self, path: str, line: int, reason: str) -> None:
-        """Give up on a file: it is as it was before the first fix."""
+        """Give up on a file that cannot be written: it is as it was before the first fix."""
         self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
         self.fixed.pop(path, None)
-        self._restored.add(path)
         self._examine({path: self._original[path]})
 
     def _examine(self, changed: Mapping[str, Source]) -> None:
         self.current = examine(self.current.project, {**self.current.sources, **changed}, self._analyse)
 
+    def _noted(self, finding: Finding) -> Finding:
+        """Say of a finding why its fix was not made."""
+        reason = self._refused.get(_Key.of(finding))
+        if reason is None or finding.fix is None:
+            return finding
+        return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
+
     def _choose(self) -> dict[str, list[Finding]]:
         """Return findings by path whose fixes do not get in each other's way; those of an outer call come first."""
         chosen: dict[str, list[Finding]] = {}
         made: dict[str, set[Edit]] = {}
-        for finding in sorted(self.current.findings, key=lambda each: (each.call.start, -each.call.end, each.span.start)):
+        for finding in sorted(self.current.kept, key=lambda each: (each.call.start, -each.call.end, each.span.start)):
             others = made.setdefault(finding.path, set())
+            if finding.path in self._careful and others:
+                continue
             if self._may_fix(finding) and _compatible(finding, others) and self._passes(finding):
                 chosen.setdefault(finding.path, []).append(finding)
                 others.update(_edits([finding]))
@@ -128,7 +138,6 @@ class _Repair:
             and finding.fix.edits != ()
             and finding.fix.applicability in self._allowed
             and not finding.path.endswith(".pyi")
-            and finding.path not in self._restored
             and _Key.of(finding) not in self._refused
         )
 
@@ -137,37 +146,37 @@ class _Repair:
             for edit in _edits([finding]):
                 inspect(self.current.sources[finding.path], edit)
         except RewriteError as error:
-            self._refuse(finding, error)
+            self._refused[_Key.of(finding)] = str(error)
             return False
         return True
 
-    def _refuse(self, finding: Finding, error: RewriteError) -> None:
-        self._refused.add(_Key.of(finding))
-        self.errors.append(FileError(finding.path, finding.span.line, f"{finding.code} is not fixed: {error}"))
-
     def _apply(self, chosen: Mapping[str, list[Finding]]) -> None:
-        """Make the edits, and restore those files in which the result is not what the fixes promise."""
+        """Make the edits, and take those back of files in which the result is not what the fixes promise.
+
+        Of several fixes in one file it is not known which is at fault: they are made again, one at a time.
+        """
+        before = self.current
         changed: dict[str, Source] = {}
         applied: dict[str, list[Finding]] = {}
         for path, findings in chosen.items():
-            result, kept = self._edited(self.current.sources[path], findings)
+            result, kept = self._edited(before.sources[path], findings)
             if kept:
                 changed[path], applied[path] = result, kept
         if not applied:
             return
         moves = {path: displacement(_edits(findings)) for path, findings in applied.items()}
-        before = {_Key.of(each).moved(moves) for each in self.current.judged if each.verdict is Verdict.VIOLATED}
-        calls = Counter(site.path for site in self.current.call_sites)
-        self._refused = {key.moved(moves) for key in self._refused}
         self._examine(changed)
+        broken = _broken_promises(before, self.current, applied, moves)
+        for path, reason in broken.items():
+            self._careful.add(path)
+            if len(applied[path]) == 1:
+                self._refused[_Key.of(applied[path][0])] = reason
+            del moves[path], applied[path]
+        if broken:
+            self._examine({path: before.sources[path] for path in broken})
+        self._refused = {key.moved(moves): reason for key, reason in self._refused.items()}
         for path, findings in applied.items():
             self.fixed.setdefault(path, []).extend(findings)
-        broken = _broken_promises(self.current.judged, before, applied, moves)
-        calls.subtract(site.path for site in self.current.call_sites)
-        broken |= {path: (1, "a call of a kernel would no longer be recognised") for path in applied if calls[path] > 0}
-        broken |= {each.path: (each.line, "the result cannot be judged") for each in self.current.errors if each.path in applied}
-        for path, (line, reason) in broken.items():
-            self.restore(path, line, reason)
 
     def _edited(self, source: Source, findings: list[Finding]) -> tuple[Source, list[Finding]]:
         """Make the edits of as many of the findings as go together; the others are refused."""
@@ -181,35 +190,37 @@ class _Repair:
                 result = apply(source, _edits([*kept, finding]))
                 kept.append(finding)
             except RewriteError as error:
-                self._refuse(finding, error)
+                self._refused[_Key.of(finding)] = str(error)
         return result, kept
 
 
 def _broken_promises(
-    judged: Iterable[Finding],
-    before: Collection[_Key],
-    applied: Mapping[str, list[Finding]],
-    moves: _Moves,
-) -> dict[str, tuple[int, str]]:
-    """Return the files to restore, each with a line and the reason: a finding is still there, or a new one has come up.
+    before: Examination, after: Examination, applied: Mapping[str, list[Finding]], moves: _Moves
+) -> dict[str, str]:
+    """Return the files that are not what their fixes promise, each with the reason.
+
+    A finding is still there, or a violation has come up. What was violated may be unproven now: not every call may be known.
 
     Args:
-        judged: the findings after the edits.
-        before: the violations before them, with the places they have since moved to.
+        before, after: what there was to say before and after the edits.
         applied: what was to be repaired, by path.
         moves: where the bytes of an edited file have moved to, by path.
     """
-    repaired = {_Key.of(finding).moved(moves) for findings in applied.values() for finding in findings}
-    broken: dict[str, tuple[int, str]] = {}
-    for finding in judged:
+    repaired = {_Key.of(finding).moved(moves): finding for findings in applied.values() for finding in findings}
+    known = {_Key.of(finding).moved(moves) for finding in before.judged if finding.verdict is Verdict.VIOLATED}
+    broken: dict[str, str] = {}
+    for finding in after.judged:
         key = _Key.of(finding)
-        if key in repaired:
-            broken[finding.path] = finding.span.line, f"{finding.code} would remain"
-        elif finding.verdict is Verdict.VIOLATED and key not in before:
+        if key in repaired and (finding.verdict is Verdict.VIOLATED or repaired[key].verdict is Verdict.UNPROVEN):
+            broken[finding.path] = f"{finding.code} would remain"
+        elif finding.verdict is Verdict.VIOLATED and key not in known:
             # In a file that was not edited it is the doing of one that was.
             for path in [finding.path] if finding.path in applied else applied:
-                broken[path] = finding.span.line, f"{finding.code} would come up at {finding.path}:{finding.span.line}"
-    return broken
+                broken[path] = f"{finding.code} would come up at {finding.path}:{finding.span.line}"
+    calls = Counter(site.path for site in before.call_sites)
+    calls.subtract(site.path for site in after.call_sites)
+    broken |= {path: "a call of a kernel would no longer be recognised" for path in applied if calls[path] > 0}
+    return broken | {error.path: "the result cannot be judged" for error in after.errors if error.path in applied}
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:

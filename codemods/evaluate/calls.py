@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, mutation, objects
 from codemods.evaluate.library import MODELS, Call, Unmodelled
-from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame, Leaves
+from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Caller, Dies, Exhausted, Frame, Given, Leaves
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
@@ -171,6 +171,7 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
                 expected=machine.expected > 0,
                 spread=arguments.spread,
                 cells=machine.state.cells,
+                callers=tuple(Caller(frame.function, frame.given) for frame in machine.frames),
             )
         )
     query = arguments.positional[0] if arguments.positional else arguments.keywords.get("q")
@@ -258,7 +259,7 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     values = bind(machine, function, arguments)
     scope = open_scope(machine, function)
     machine.state.cells.update({(scope.id, name): value for name, value in values.items()})
-    result = execute(machine, scope, node)
+    result = execute(machine, scope, node, arguments.nodes)
     if not machine.program.bindings(node).inner:  # no closure can see these names any more
         for name in scope.local:
             machine.state.cells.pop((scope.id, name), None)
@@ -274,10 +275,10 @@ def open_scope(machine: Machine, function: Function) -> Scope:
     return scope
 
 
-def execute(machine: Machine, scope: Scope, node: Any) -> Value:
+def execute(machine: Machine, scope: Scope, node: Any, given: Given | None = None) -> Value:
     """Execute the body of a function whose parameters are bound, and return what it returns."""
     base = machine.state
-    frame = Frame(scope, node)
+    frame = Frame(scope, node, given)
     with machine.entered(frame):
         if isinstance(node, ast.Lambda):
             return machine.evaluate(node.body)
