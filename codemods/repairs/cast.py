@@ -16,7 +16,7 @@ _UNCHANGED = ("int", "uint")  # dtypes whose values, as far as they make sense, 
 def cast(site: Site, imports: Imports, fix: Cast) -> ProposedFix | None:
     """Return the fix that casts an argument where the call writes it down; integers keep their values, so it is safe."""
     node = site.argument(fix.argument)
-    if node is None or isinstance(node, ast.Starred):
+    if node is None or isinstance(node, ast.Starred) or b"ShapeDtypeStruct" in site.source.text:  # which has no `astype`
         return None
     values = [judge.arguments.get(fix.argument) for judge, _ in site.outcomes]
     torch = any(isinstance(value, Array) and value.library == "torch" for value in values)

@@ -59,13 +59,15 @@ class Imports:
         return any(isinstance(node, Import) and _root(node) == package for node in ast.walk(self._source.tree))
 
     def _existing(self, module: str, name: str, use: ast.AST) -> Reference | None:
-        for statement in self._before(use):
-            for alias in statement.names:
-                bound = alias.asname or alias.name.partition(".")[0]
-                text = _reached(statement, alias, module, name)
-                if text is not None and bound not in self._bound_otherwise(statement):
-                    return Reference(text)
-        return None
+        """Return the shortest name that the file has for it: one without the module, or with its alias."""
+        found = [
+            text
+            for statement in self._before(use)
+            for alias in statement.names
+            if (text := _reached(statement, alias, module, name)) is not None
+            and (alias.asname or alias.name.partition(".")[0]) not in self._bound_otherwise(statement)
+        ]
+        return Reference(min(found, key=lambda text: text.count("."))) if found else None
 
     def _before(self, use: ast.AST) -> Iterator[Import]:
         """Yield the imports that are certain to be done at `use`: those of the module, and of the functions around it."""
@@ -159,7 +161,7 @@ class Imports:
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
             return self._after(body[0], statement, gap=True)
         line = min(node.lineno for node in ast.walk(body[0]) if isinstance(node, ast.expr | ast.stmt))
-        return self._insertion(line - 1, statement + self._newline(line))
+        return self._insertion(line - 1, statement + self._newline(line) * 2)
 
     def _after(self, anchor: ast.stmt, statement: str, *, gap: bool) -> Edit:
         """Insert a line after a statement; with a `gap`, blank lines separate it from what is around it."""

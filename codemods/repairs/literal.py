@@ -61,7 +61,7 @@ class Literals:
         failing = {id(judge) for judge, outcome in site.outcomes if outcome.verdict is Verdict.VIOLATED}
         guilty = [use for use in uses if id(use.judge) in failing]
         literals = {id(use.trail.literal): use.trail.literal for use in guilty}
-        reached = {(id(use.judge), id(arrival)) for use in guilty for arrival in use.judge.arrivals}
+        reached = {id(arrival) for judge, _ in site.outcomes if id(judge) in failing for arrival in judge.arrivals}
         if not literals or len(guilty) < len(reached) or not self.origins.free(self._around(uses, literals)):
             return None
         edits: list[Edit] = []
@@ -71,8 +71,8 @@ class Literals:
             served = [use for use in uses if use.trail.literal is literal]
             ours = [use for use in served if id(use.judge) in here]
             old = ours[0].trail.value
-            value = _best(site, fix, [use.known for use in ours if id(use.judge) in failing], [use.known for use in served])
-            if value is None:
+            value = _best(site, fix, [use.known for use in ours if id(use.judge) in failing], [use.known for use in ours])
+            if value is None or not all(_permits(use.judge.callee, fix, value.new, use.known) for use in served):
                 return None
             always = all(id(use.judge) in failing for use in ours)
             if not always and not isinstance(value.new, int):

@@ -46,10 +46,10 @@ class Trail:
     def value(self) -> Any:
         return ast.literal_eval(self.literal)
 
-    def via(self, read: ast.expr, *holders: Variable | str, annotated: bool = False) -> Trail:
+    def via(self, reads: Iterable[ast.expr], *holders: Variable | str, annotated: bool = False) -> Trail:
         """Return the trail that goes on through the holders, and is read from them."""
-        reads, all_holders = self.reads | {id(read)}, self.holders | set(holders)
-        return replace(self, reads=reads, holders=all_holders, annotated=self.annotated or annotated)
+        all_reads, all_holders = self.reads | set(map(id, reads)), self.holders | set(holders)
+        return replace(self, reads=all_reads, holders=all_holders, annotated=self.annotated or annotated)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Origins:
                 return self._of_name(node, search)
             case ast.Attribute(attr=name):
                 values = self._lone(self._attribute_values(name), search)
-                return values.via(node, name) if values is not None else None
+                return values.via([node], name) if values is not None else None
             case ast.Subscript(value=held, slice=ast.Constant(value=key)):
                 return self._of_entry(held, key, search)
             case _:
@@ -127,7 +127,7 @@ class Origins:
             found = self._of_parameter(variable.scope, variable.name, search)
         else:
             return None
-        return found.via(node, variable, annotated=uses.annotated) if found is not None else None
+        return found.via([node], variable, annotated=uses.annotated) if found is not None else None
 
     def _of_parameter(self, function: Function, name: str, search: _Search) -> Trail | None:
         """Follow a parameter to what its function was called with: by a caller, by the cases of a test, or to make an object."""
@@ -148,14 +148,15 @@ class Origins:
             {index: each for index, each in enumerate(call.args, 1)} | {each.arg or "": each.value for each in call.keywords}
             for call in self._calls(maker.name)
         ]
-        nodes = [_argument(function.args, each, name) for each in (*given, Given())]
+        nodes = [_argument(function.args, each, name) for each in (*given, {})]
         return self._lone({id(node): node for node in nodes if node is not None}.values(), search)
 
     def _of_entry(self, holder: ast.expr, key: Any, search: _Search) -> Trail | None:
         """Follow an entry of a dict, `options["block"]`."""
-        entry, variables = self._entry(holder, key)
-        found = self._trail(entry, search)
-        return found.via(holder, *variables) if found is not None else None
+        names: list[ast.Name] = []
+        found = self._trail(self._entry(holder, key, names), search)
+        variables = [variable for name in names if (variable := self.scopes.variable(name)) is not None]
+        return found.via(names, *variables) if found is not None else None
 
     def _spread(self, call: ast.Call, parameter: str, search: _Search) -> Trail | None:
         """Follow an argument that a call has from a dict, `f(**options)`."""
@@ -168,29 +169,28 @@ class Origins:
             depth, caller = _caller(search.callers, scope)
             passed = caller.given.get(parameter) if caller is not None and caller.given is not None else None
             found = self._trail(passed, replace(search, callers=search.callers[:depth]))
-            return found.via(spread[0], variable) if found is not None else None
+            return found.via(spread, variable) if found is not None else None
         return self._of_entry(spread[0], parameter, search)
 
-    def _entry(self, node: ast.expr, key: Any, left: int = _LONGEST) -> tuple[ast.expr | None, tuple[Variable, ...]]:
-        """Return the value of a dict's entry as its display writes it, and the variables that hold the dict."""
+    def _entry(self, node: ast.expr | None, key: Any, names: list[ast.Name]) -> ast.expr | None:
+        """Return the value of a dict's entry as its display writes it; add the names through which the dict is reached."""
         match node:
             case ast.Dict(keys=keys, values=values):
                 entries = zip(keys, values, strict=True)
                 found = [value for each, value in entries if isinstance(each, ast.Constant) and same(each.value, key)]
-                return (found[0] if len(found) == 1 and None not in keys else None), ()
+                return found[0] if len(found) == 1 and None not in keys else None
             case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
                 found = [keyword.value for keyword in keywords if keyword.arg == key]
-                return (found[0] if found and all(keyword.arg for keyword in keywords) else None), ()
-            case ast.Name() if left and (variable := self.scopes.variable(node)) is not None:
-                value = self.scopes.uses[variable].lone_value
-                entry, holders = self._entry(value, key, left - 1) if value is not None else (None, ())
-                return entry, (variable, *holders)
-            case ast.Subscript(value=outer, slice=ast.Constant(value=outer_key)) if left:
-                held, outside = self._entry(outer, outer_key, left - 1)
-                entry, holders = self._entry(held, key, left - 1) if held is not None else (None, ())
-                return entry, (*outside, *holders)
+                return found[0] if found and all(keyword.arg for keyword in keywords) else None
+            case ast.Name() if len(names) < _LONGEST:
+                names.append(node)
+                variable = self.scopes.variable(node)
+                value = self.scopes.uses[variable].lone_value if variable is not None else None
+                return self._entry(value, key, names)
+            case ast.Subscript(value=outer, slice=ast.Constant(value=outer_key)):
+                return self._entry(self._entry(outer, outer_key, names), key, names)
             case _:
-                return None, ()
+                return None
 
     def _lone(self, nodes: Iterable[ast.expr], search: _Search) -> Trail | None:
         """Return the trail of the only one of some expressions that has the value."""

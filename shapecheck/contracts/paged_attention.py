@@ -114,7 +114,7 @@ BLOCK_FIX = Fix(
         "largest_divisor",
         ("pages_per_sequence",),
         limit="at_most",
-        note="where the pages are a prime number it is 1: pad page_indices then (kernel.pad_page_indices)",
+        note="a prime page count gives 1: pad page_indices then (kernel.pad_page_indices)",
     ),
 )
 _MODE_FIX = Fix(
