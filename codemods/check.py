@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
@@ -38,12 +39,14 @@ class Run(NamedTuple):
         sources: the files they are in, by path, as they are now.
         failed: a finding counts for the exit status.
         fixed: what is repaired in `sources`, and no longer in the report, which counts it once it is written.
+        adopted: what was done to each file that was made to use the front door, by path.
     """
 
     report: Report
     sources: Mapping[str, Source]
     failed: bool
     fixed: tuple[Finding, ...] = ()
+    adopted: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from codemods.check import Analyse, Examination, Run, examine, parse, summarise
@@ -29,7 +30,9 @@ class Change(NamedTuple):
     after: bytes
 
 
-def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = False) -> tuple[Run, list[Change]]:
+def fix(
+    found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = False, adopting: bool = False
+) -> tuple[Run, list[Change]]:
     """Repair the files that were found: the run tells what is fixed and what remains.
 
     Args:
@@ -37,6 +40,7 @@ def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = F
         analyse: finds what is to be repaired, and judges each repair.
         write: puts the new contents of a file in place; a `WriteError` leaves the file as it was. None: nothing is written.
         unsafe: apply fixes that may change what the program means or costs as well.
+        adopting: afterwards, let what is legal call the kernel by its front door, and state its contract.
     """
     projects, errors = parse(found)
     candidates = {candidate.path: candidate for candidate in found.candidates}
@@ -44,7 +48,9 @@ def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = F
     changes: list[Change] = []
     for repair in repairs:
         repair.run()
-        for path in sorted(repair.fixed):
+        if adopting:
+            repair.adopt()
+        for path in repair.changed():
             change = Change(path, candidates[path].data, repair.current.sources[path].data)
             try:
                 if write is not None:
@@ -54,7 +60,8 @@ def fix(found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = F
                 repair.restore(path, 1, str(error))
     fixed = [finding for repair in repairs for findings in repair.fixed.values() for finding in findings]
     errors += [error for repair in repairs for error in repair.errors]
-    run = summarise(found, [repair.current for repair in repairs], errors, fixed)
+    adopted = {path: notes for repair in repairs for path, notes in repair.adopted.items()}
+    run = summarise(found, [repair.current for repair in repairs], errors, fixed)._replace(adopted=adopted)
     run.report.fixed = len(fixed) if write is not None else 0
     return run, changes
 
@@ -81,12 +88,14 @@ class _Repair:
     Attributes:
         current: the files as they are now, and what there is to report of them.
         fixed: the findings that are repaired, by path.
+        adopted: what was done to adopt the front door, by path.
         errors: files that had to be restored.
     """
 
     def __init__(self, original: Examination, analyse: Analyse, unsafe: bool) -> None:
         self.current = original
         self.fixed: dict[str, list[Finding]] = {}
+        self.adopted: dict[str, tuple[str, ...]] = {}
         self.errors: list[FileError] = []
         self._original = original.sources
         self._analyse = analyse
@@ -103,10 +112,31 @@ class _Repair:
             self._apply(chosen)
         self.current.kept = [self._noted(finding) for finding in self.current.kept]
 
+    def adopt(self) -> None:
+        """Adopt the front door in each file where no violation comes up by it."""
+        from codemods.adopt import adopt
+
+        for path, source in self.current.sources.items():
+            sites = [site for site in self.current.call_sites if site.path == path]
+            adoption = adopt(source, sites, Path(self.current.project.root or "."))
+            if not adoption.notes or path.endswith(".pyi"):
+                continue
+            before = self.current
+            self._examine({path: adoption.source})
+            if _broken_promises(before, self.current, {path: []}, {}):
+                self._examine({path: source})
+            else:
+                self.adopted[path] = adoption.notes
+
+    def changed(self) -> list[str]:
+        """Return the files that are not as they were."""
+        return sorted({*self.fixed, *self.adopted})
+
     def restore(self, path: str, line: int, reason: str) -> None:
         """Give up on a file that cannot be written: it is as it was before the first fix."""
         self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
         self.fixed.pop(path, None)
+        self.adopted.pop(path, None)
         self._examine({path: self._original[path]})
 
     def _examine(self, changed: Mapping[str, Source]) -> None:

@@ -54,6 +54,10 @@ class Imports:
         found = self._existing(module, name, use)
         return found.text if found is not None else None
 
+    def added(self, module: str, name: str, alias: str, use: ast.AST) -> tuple[Edit, ...]:
+        """Return the edits that import a member of `module` as `alias`, which is free."""
+        return self._added(f"from {module} import {name}" + (f" as {alias}" if alias != name else ""), use)
+
     def has(self, package: str) -> bool:
         """Say whether the file imports a package, or something of it, anywhere."""
         return any(isinstance(node, Import) and _root(node) == package for node in ast.walk(self._source.tree))
