@@ -183,7 +183,7 @@ class _Repair:
     def _apply(self, chosen: Mapping[str, list[Finding]]) -> None:
         """Make the edits, and take those back of files in which the result is not what the fixes promise.
 
-        Of several fixes in one file it is not known which is at fault: they are made again, one at a time.
+        The fixes at fault are refused, and the others made again: one at a time where it is not known which are at fault.
         """
         before = self.current
         changed: dict[str, Source] = {}
@@ -197,10 +197,12 @@ class _Repair:
         moves = {path: displacement(_edits(findings)) for path, findings in applied.items()}
         self._examine(changed)
         broken = _broken_promises(before, self.current, applied, moves)
-        for path, reason in broken.items():
-            self._careful.add(path)
-            if len(applied[path]) == 1:
-                self._refused[_Key.of(applied[path][0])] = reason
+        for path, faults in broken.items():
+            keys = [_Key.of(finding) for finding in applied[path]]
+            guilty = keys if len(keys) == 1 else [key for key in keys if key in faults]
+            self._refused |= {key: faults.get(key) or faults[None] for key in guilty}
+            if not guilty:
+                self._careful.add(path)
             del moves[path], applied[path]
         if broken:
             self._examine({path: before.sources[path] for path in broken})
@@ -224,10 +226,13 @@ class _Repair:
         return result, kept
 
 
+_Faults: TypeAlias = dict[_Key | None, str]  # the reasons by the repairs at fault, by None where it is not known which those are
+
+
 def _broken_promises(
     before: Examination, after: Examination, applied: Mapping[str, list[Finding]], moves: _Moves
-) -> dict[str, str]:
-    """Return the files that are not what their fixes promise, each with the reason.
+) -> dict[str, _Faults]:
+    """Return the files that are not what their fixes promise, each with the reasons.
 
     A finding is still there, or a violation has come up. What was violated may be unproven now: not every call may be known.
 
@@ -236,21 +241,28 @@ def _broken_promises(
         applied: what was to be repaired, by path.
         moves: where the bytes of an edited file have moved to, by path.
     """
-    repaired = {_Key.of(finding).moved(moves): finding for findings in applied.values() for finding in findings}
+    repaired = {_Key.of(each).moved(moves): each for findings in applied.values() for each in findings}
     known = {_Key.of(finding).moved(moves) for finding in before.judged if finding.verdict is Verdict.VIOLATED}
-    broken: dict[str, str] = {}
+    broken: dict[str, _Faults] = {}
     for finding in after.judged:
         key = _Key.of(finding)
         if key in repaired and (finding.verdict is Verdict.VIOLATED or repaired[key].verdict is Verdict.UNPROVEN):
-            broken[finding.path] = f"{finding.code} would remain"
+            broken.setdefault(finding.path, {})[_Key.of(repaired[key])] = f"{finding.code} would remain"
         elif finding.verdict is Verdict.VIOLATED and key not in known:
+            reason = f"{finding.code} would come up at {finding.path}:{finding.span.line}"
+            near = [_Key.of(each) for moved, each in repaired.items() if moved._replace(code=key.code) == key]
             # In a file that was not edited it is the doing of one that was.
             for path in [finding.path] if finding.path in applied else applied:
-                broken[path] = f"{finding.code} would come up at {finding.path}:{finding.span.line}"
+                broken.setdefault(path, {}).update(dict.fromkeys(near or [None], reason))
     calls = Counter(site.path for site in before.call_sites)
     calls.subtract(site.path for site in after.call_sites)
-    broken |= {path: "a call of a kernel would no longer be recognised" for path in applied if calls[path] > 0}
-    return broken | {error.path: "the result cannot be judged" for error in after.errors if error.path in applied}
+    for path in applied:
+        if calls[path] > 0:
+            broken.setdefault(path, {})[None] = "a call of a kernel would no longer be recognised"
+    for error in after.errors:
+        if error.path in applied:
+            broken.setdefault(error.path, {})[None] = "the result cannot be judged"
+    return broken
 
 
 def _edits(findings: Iterable[Finding]) -> list[Edit]:

@@ -87,6 +87,19 @@ class Cast:
     dtype: str
 
 
+@dataclass(frozen=True)
+class Resize:
+    """Other sizes for one axis that may make a failing call legal.
+
+    Attributes:
+        axis: the axis, in every array that has it.
+        choices: the sizes to consider for a geometry, best first.
+    """
+
+    axis: str
+    choices: Callable[[Values], Iterable[int]]
+
+
 def no_advice(values: Values) -> str | None:
     """Say nothing: the advice of a rule that has none."""
 
@@ -112,7 +125,7 @@ class Rule:
     message: str
     explanation: str
     argument: str
-    fix: Fix | Cast | None = None
+    fix: Fix | Cast | Resize | None = None
     advice: Callable[[Values], str | None] = no_advice
 
     def judge(self, values: Values) -> Verdict:

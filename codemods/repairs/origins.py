@@ -87,6 +87,11 @@ class Origins:
         found = self._spread(arrival.source[1], parameter, search) if node is None else self._trail(node, search)
         return found if found is not None and same(found.value, value) else None
 
+    def trail_of(self, node: ast.expr, value: Any) -> Trail | None:
+        """Return the way of a value that an expression has wherever it is executed."""
+        found = self._trail(node, _Search(value))
+        return found if found is not None and same(found.value, value) else None
+
     def free(self, trails: Sequence[Trail]) -> bool:
         """Say whether nothing but these trails reads what holds a value on them, here or in another file."""
         read = {each for trail in trails for each in trail.reads}

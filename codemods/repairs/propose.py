@@ -11,10 +11,11 @@ from codemods.repairs.cast import cast
 from codemods.repairs.computed import Computations
 from codemods.repairs.imports import Imports
 from codemods.repairs.literal import Literals
+from codemods.repairs.resize import resize
 from codemods.repairs.site import Site
 from codemods.source import Source
 from codemods.verdicts import Judge, Outcome
-from shapecheck.rule import Applicability, Cast, Fix, Rule, Verdict
+from shapecheck.rule import Applicability, Cast, Fix, Resize, Rule, Verdict
 
 
 class Repairs:
@@ -46,6 +47,8 @@ class Repairs:
                 found = cast(site, self._imports, rule.fix) if verdict is Verdict.VIOLATED else None
             case Fix():
                 found = self._value(site, rule.fix, verdict)
+            case Resize():
+                found = resize(site, self._literals.origins, rule.fix) if verdict is Verdict.VIOLATED else None
             case None:
                 pass
         if found is None and verdict is Verdict.VIOLATED and advice:

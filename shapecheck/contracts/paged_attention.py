@@ -15,7 +15,7 @@ from typing import Any
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Cast, Computed, Fix, Rule
+from shapecheck.rule import Cast, Computed, Fix, Resize, Rule
 
 _MODES = ("kv_head", "batch", None)
 _DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
@@ -83,6 +83,13 @@ def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]
     return advice
 
 
+def _head_counts(values: Values) -> list[int]:
+    """The divisors of the query heads, those nearest to the present KV heads first."""
+    query: Any = values.get("num_q_heads")
+    present: Any = values.get("num_kv_heads")
+    return sorted(divisors(query), key=lambda heads: abs(heads - present)) if _is_count(query, present) else []
+
+
 def _kv_heads(values: Values) -> str | None:
     query: Any = values.get("num_q_heads")
     return f"legal num_kv_heads: {', '.join(map(str, divisors(query)))}" if _is_count(query) else None
@@ -136,6 +143,7 @@ RULES = (
             "'Number of Q heads must be divisible by number of KV heads'. Inside `shard_map` both are sizes of one shard."
         ),
         argument="k_pages",
+        fix=Resize("num_kv_heads", _head_counts),
         advice=_kv_heads,
     ),
     Rule(
