@@ -17,9 +17,7 @@ from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Verdict
 
 _KERNEL = "paged_attention"
-_PATHS = frozenset(
-    f"jax.experimental.pallas.ops.tpu.paged_attention{inner}" for inner in ("", ".paged_attention_kernel")
-)
+_PATHS = frozenset(f"jax.experimental.pallas.ops.tpu.paged_attention{inner}" for inner in ("", ".paged_attention_kernel"))
 _CONTRACT = CONTRACTS[_KERNEL]
 _STATED = ("SC101", "SC102", "SC201", "SC202")  # what no annotation says
 _TYPES = {"q": "Float", "k_pages": "Real", "v_pages": "Real", "lengths": "Int32", "page_indices": "Integer"}
@@ -210,9 +208,7 @@ def _relations(wrapper: _Wrapper) -> Iterator[str]:
             yield text
 
 
-def _parameters(
-    source: Source, function: ast.FunctionDef, annotations: Mapping[str, str], noqa: str, newline: str
-) -> Edit:
+def _parameters(source: Source, function: ast.FunctionDef, annotations: Mapping[str, str], noqa: str, newline: str) -> Edit:
     """Write the parameters of a function one on each line, some with another annotation."""
     indent = " " * function.body[0].col_offset
     arguments = function.args

@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
 from codemods.codes import UNUSED
-from codemods.config import Settings
 from codemods.evaluate.relevance import states_contract
 from codemods.files import Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report

@@ -125,7 +125,8 @@ class Computations:
             if self._is_size(one, size):
                 return Clamp(self._source.segment(one), self._source.segment(other))
         for one, other in ((left, right), (right, left)):
-            if self._is_constant(other) and isinstance(one, ast.Name | ast.Attribute | ast.Subscript) and not self._is_constant(one):
+            named = isinstance(one, ast.Name | ast.Attribute | ast.Subscript) and not self._is_constant(one)
+            if named and self._is_constant(other):
                 return Clamp(self._source.segment(one), self._source.segment(other))
         return None
 

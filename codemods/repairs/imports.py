@@ -91,10 +91,12 @@ class Imports:
     @cached_property
     def _bindings(self) -> list[tuple[ast.AST, str]]:
         """Every node that binds a name in some scope of the file, with the name."""
-        statements = [(node, name) for node in ast.walk(self._source.tree) if isinstance(node, Import)
-                      for alias in node.names for name in bindings(alias)]  # fmt: skip
-        others = [(node, name) for node in ast.walk(self._source.tree) if not isinstance(node, ast.alias) for name in bindings(node)]
-        return [*statements, *others]
+        return [
+            (node, name)
+            for node in ast.walk(self._source.tree)
+            for part in (node.names if isinstance(node, Import) else () if isinstance(node, ast.alias) else (node,))
+            for name in bindings(part)
+        ]
 
     @cached_property
     def _taken(self) -> set[str]:
@@ -106,9 +108,12 @@ class Imports:
         """The names that mean something else somewhere in the file than what a statement imports."""
         ours = {_spelled(statement, alias) for alias in statement.names}
         return {
-            name for node, name in self._bindings
-            if node is not statement and not (isinstance(node, Import) and {_spelled(node, alias) for alias in node.names} <= ours)
-        }  # fmt: skip
+            name
+            for node, name in self._bindings
+            if not (
+                isinstance(node, Import) and {_spelled(node, alias) for alias in node.names if name in bindings(alias)} <= ours
+            )
+        }
 
     def _free(self, name: str) -> str:
         while name in self._taken:
@@ -193,6 +198,7 @@ class Imports:
         return found[0].decode() if found else "\n"
 
 
+_INSTALLED = frozenset({"jax", "torch", "torch_xla", "numpy", "jaxtyping", "ejkernel", "shapecheck"})
 _FUTURE, _STANDARD, _OTHERS, _LOCAL = range(4)
 
 
@@ -225,7 +231,7 @@ def _section(present: Sequence[Import]) -> list[Import]:
     others = [each for each in present if _category(each) is _OTHERS]
     if not others:
         return []
-    known = [each for each in others if _root(each) in ("jax", "torch", "torch_xla", "numpy", "jaxtyping", "ejkernel", "shapecheck")]
+    known = [each for each in others if _root(each) in _INSTALLED]
     anchor = known[0] if known else others[0]
     section, end = [anchor], anchor.end_lineno or anchor.lineno
     for each in present[present.index(anchor) + 1 :]:

@@ -80,7 +80,8 @@ class Literals:
             kept_type = type(value.new) is type(old) or not any(use.trail.annotated for use in served)
             safe = safe and always and kept_type and fix.evident(old, value.new)
             poor = poor or _is_poor(site, fix, old, value.new)
-            proposed = replacing(self._source, literal, _written(value.new, self._source.segment(literal)), Applicability.SAFE)
+            text = _written(value.new, self._source.segment(literal))
+            proposed = replacing(self._source, literal, text, Applicability.SAFE)
             edits += proposed.edits
             messages.append(proposed.message + _note(site.rule, site.callee, ours[0].known, old, value.new))
         applicability = Applicability.SAFE if safe else Applicability.UNSAFE
@@ -119,7 +120,9 @@ class Literals:
                 continue
             spelled = next((own for own, name in judge.callee.renamed.items() if name == parameter), parameter)
             for arrival in judge.arrivals:
-                trail = self.origins.trail(arrival, geometry.nodes(judge.callee, arrival).get(parameter), spelled, known[parameter])
+                trail = self.origins.trail(
+                    arrival, geometry.nodes(judge.callee, arrival).get(parameter), spelled, known[parameter]
+                )
                 if trail is not None:
                     yield _Use(trail, judge, known)
 

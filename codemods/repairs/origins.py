@@ -145,12 +145,12 @@ class Origins:
         return self._trail(_argument(function.args, caller.given, name), replace(search, callers=search.callers[:depth]))
 
     def _of_maker(self, function: Function, name: str, search: _Search) -> Trail | None:
-        """Follow a parameter of `__init__`, which is done by the time of the call, to what the objects of the file are made with."""
+        """Follow a parameter of `__init__`, which is done by the time of the call, to what objects of the file are made with."""
         maker = self.scopes.scope_of(function)
         if not isinstance(maker, ast.ClassDef):
             return None
         given: list[Given] = [
-            {index: each for index, each in enumerate(call.args, 1)} | {each.arg or "": each.value for each in call.keywords}
+            {**dict(enumerate(call.args, 1)), **{each.arg or "": each.value for each in call.keywords}}
             for call in self._calls(maker.name)
         ]
         nodes = [_argument(function.args, each, name) for each in (*given, {})]
@@ -174,7 +174,7 @@ class Origins:
             depth, caller = _caller(search.callers, scope)
             passed = caller.given.get(parameter) if caller is not None and caller.given is not None else None
             found = self._trail(passed, replace(search, callers=search.callers[:depth]))
-            return found.via(spread, variable) if found is not None else None
+            return found.via(spread, Variable(scope, scope.args.kwarg.arg)) if found is not None else None
         return self._of_entry(spread[0], parameter, search)
 
     def _entry(self, node: ast.expr | None, key: Any, names: list[ast.Name]) -> ast.expr | None:

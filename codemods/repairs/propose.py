@@ -62,9 +62,10 @@ class Repairs:
                 return literal.fix
             computed = self._computations.propose(site, fix)
             return computed or (literal.fix if literal is not None else None)
-        if any(outcome.counterexample for _, outcome in site.outcomes):
-            return self._computations.propose(site, fix)
-        return None
+        computed = self._computations.propose(site, fix)
+        if computed is not None and computed.edits and not any(outcome.counterexample for _, outcome in site.outcomes):
+            return None
+        return computed
 
     @cached_property
     def _imports(self) -> Imports:

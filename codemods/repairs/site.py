@@ -50,7 +50,9 @@ class Site:
         return list(dict.fromkeys(outcome.known[name] for _, outcome in self.outcomes if name in outcome.known))
 
 
-def replacing(source: Source, node: ast.expr, text: str, applicability: Applicability, *more: Edit, note: str = "") -> ProposedFix:
+def replacing(
+    source: Source, node: ast.expr, text: str, applicability: Applicability, *more: Edit, note: str = ""
+) -> ProposedFix:
     """Return the fix that writes `text` in place of an expression; a comment that would be lost makes it unsafe."""
     old, span = source.segment(node), source.span(node)
     if "#" in old and applicability is Applicability.SAFE:

@@ -286,7 +286,7 @@ RULES = (
         "SC113",
         "soft-cap",
         Relation("attn_logits_soft_cap is None or 0 < abs(attn_logits_soft_cap) <= 3.4028234663852886e38"),
-        message="the soft cap must be finite and not 0; any finite number but 0",
+        message="the soft cap must be finite and not 0; None means no cap",
         explanation=(
             "Logits become `cap * tanh(logits / cap)`. Upstream takes 0.0, which does not mean off, and divides by it: "
             "silently wrong numbers. NaN and infinity give NaN."
