@@ -33,13 +33,14 @@ class Computations:
 
     def propose(self, site: Site, fix: Fix) -> ProposedFix | None:
         """Return the fix, which is unsafe: it may change what the call costs. Without a place to write it, it is advice."""
-        node = site.argument(fix.parameter)
-        if node is None:
+        node = site.written(fix.parameter)
+        if node is None or not self._scopes.holds(node):
             return None
         if fix.at_least is not None:
             place = self._place(node)
             return self._raised(place, fix.at_least) if divides(place) else None
-        if fix.computed is None or not self._may_compute(node, fix.computed):
+        node = site.argument(fix.parameter)
+        if node is None or fix.computed is None or not self._may_compute(node, fix.computed):
             return None
         if fix.computed.limit:
             return self._limited(site, node, fix, fix.computed)

@@ -37,13 +37,15 @@ class Site:
     def always_fails(self) -> bool:
         return len(self.failing) == len(self.outcomes)
 
+    def written(self, parameter: str) -> ast.expr | None:
+        """Return the expression of an argument, in the call or in a partial, if it is the same in every execution."""
+        nodes = [judge.nodes.get(parameter) for judge, _ in self.outcomes]
+        return nodes[0] if all(each is nodes[0] for each in nodes) else None
+
     def argument(self, parameter: str) -> ast.expr | None:
         """Return the expression of an argument, if the call itself writes it down, and it is the same in every execution."""
-        nodes = [judge.nodes.get(parameter) for judge, _ in self.outcomes]
-        node = nodes[0]
-        if node is None or any(each is not node for each in nodes):
-            return None
-        return node if any(part is node for part in ast.walk(self.call)) else None
+        node = self.written(parameter)
+        return node if node is not None and any(part is node for part in ast.walk(self.call)) else None
 
     def known(self, name: str) -> list[Any]:
         """Return the distinct values of a name, in all executions in which it is known."""
