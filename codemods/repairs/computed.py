@@ -69,7 +69,7 @@ class Computations:
             return None
         size, place = self._size(site, name), self._place(node)
         clamp = self._clamp(place, size)
-        if clamp.size is None and place is not node:
+        if place is not node and (clamp.size is None or not self._stays(site, name)):
             place, clamp = node, Clamp(None, self._source.segment(node))
         return self._called(place, computed, [clamp.size or size], f"{computed.limit}={clamp.limit}")
 
@@ -91,6 +91,15 @@ class Computations:
         quantized = any(isinstance(judge.arguments.get(parameter), Quantized) for judge, _ in site.outcomes)
         path = site.callee.contract.origins[name].removeprefix(parameter)
         return f"{self._source.segment(node)}{'.weight' * quantized}{path}"
+
+    def _stays(self, site: Site, name: str) -> bool:
+        """Say whether the array of an axis is bound only once, so that it is the same wherever its name is written."""
+        node = site.argument(geometry.owner(site.callee, name))
+        if not isinstance(node, ast.Name):
+            return True
+        variable = self._scopes.variable(node)
+        uses = self._scopes.uses[variable] if variable is not None else None
+        return uses is not None and (uses.only_parameter or uses.lone_value is not None)
 
     def _place(self, node: ast.expr) -> ast.expr:
         """Return the expression that computes an argument: itself, or what the only name for it is set to."""
