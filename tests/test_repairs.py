@@ -154,7 +154,8 @@ class TestImports:
             ("import jax\n\nUSE\n", "import jax\nfrom shapecheck import f\n\nUSE\n"),
             (
                 "import os\n\nimport jax\nfrom jax import lax\nfrom zoo import y\n\nfrom . import z\n\nUSE\n",
-                "import os\n\nimport jax\nfrom jax import lax\nfrom shapecheck import f\nfrom zoo import y\n\nfrom . import z\n\nUSE\n",
+                "import os\n\nimport jax\nfrom jax import lax\nfrom shapecheck import f\n"
+                "from zoo import y\n\nfrom . import z\n\nUSE\n",
             ),
             ('"""Doc."""\n\nUSE\n', '"""Doc."""\n\nfrom shapecheck import f\n\nUSE\n'),
             (
@@ -171,7 +172,10 @@ class TestImports:
                 "import jax\n\nif TYPE_CHECKING:\n    import shapecheck\n\nUSE\n",
                 "import jax\nfrom shapecheck import f\n\nif TYPE_CHECKING:\n    import shapecheck\n\nUSE\n",
             ),
-            ("try:\n    import jax\nexcept E:\n    pass\nUSE\n", "from shapecheck import f\n\ntry:\n    import jax\nexcept E:\n    pass\nUSE\n"),
+            (
+                "try:\n    import jax\nexcept E:\n    pass\nUSE\n",
+                "from shapecheck import f\n\ntry:\n    import jax\nexcept E:\n    pass\nUSE\n",
+            ),
             ("import os\nos.x()\nimport jax\nUSE\n", "import os\nos.x()\nimport jax\nfrom shapecheck import f\nUSE\n"),
         ],
     )
@@ -194,7 +198,15 @@ class TestImports:
 
     @pytest.mark.parametrize(
         "taken",
-        ["f = 1", "def f(): pass", "class f: pass", "def g(f): pass", "from other import f", "match x:\n    case [*f]: pass", "f(x)"],
+        [
+            "f = 1",
+            "def f(): pass",
+            "class f: pass",
+            "def g(f): pass",
+            "from other import f",
+            "match x:\n    case [*f]: pass",
+            "f(x)",
+        ],
     )
     def test_a_name_that_is_taken_is_not_taken_away(self, taken: str) -> None:
         name, text = self.named(f"import jax\n{taken}\nUSE\n")
