@@ -37,7 +37,7 @@ def run_over(text: str, path: str = "a.py", **changes: object) -> Run:
     source = Source(path, text.encode())
     sites, findings = analyse([source], root=Path(), chips=())
     findings = [Finding(**{**vars(finding), **changes}) for finding in findings]
-    examined = Examination(Project("", Settings()), {path: source}, findings, [], sites, findings)
+    examined = Examination(Project("", Settings(unproven=True)), {path: source}, findings, [], sites, findings)
     return summarise(Found((), (), 1), [examined], [])
 
 

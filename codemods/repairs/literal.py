@@ -160,7 +160,7 @@ def _is_poor(site: Site, fix: Fix, old: Any, new: Any) -> bool:
 
 
 def _is_much_less(old: Any, new: Any) -> bool:
-    return isinstance(old, int) and isinstance(new, int) and 2 * new <= old
+    return isinstance(old, int) and isinstance(new, int) and 2 * new < old
 
 
 def _note(rule: Rule, callee: Callee, known: Known, old: Any, new: Any) -> str:
