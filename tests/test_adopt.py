@@ -81,6 +81,7 @@ def test_a_wrapper_states_its_contract() -> None:
 
 
 def test_the_result_is_clean_by_ruff() -> None:
+    pytest.importorskip("ruff")
     Path("a.py").write_text(adopted(WRAPPER))
     for command in (["check", "--isolated", "--select", "E4,E7,E9,F,I"], ["format", "--isolated", "--check"]):
         run = subprocess.run([sys.executable, "-m", "ruff", *command, "a.py"], capture_output=True, text=True, check=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from codemods import geometry
 from codemods.findings import ProposedFix
 from codemods.repairs.imports import Imports
 from codemods.repairs.literal import divides
@@ -84,7 +83,7 @@ class Computations:
 
     def _size(self, site: Site, name: str) -> str | None:
         """Return the expression of an axis, `page_indices.shape[1]`, where the call names the array."""
-        parameter = geometry.owner(site.callee, name)
+        parameter = _array_with(site, name)
         node = site.argument(parameter)
         if node is None or not _is_dotted(node):
             return None
@@ -94,7 +93,7 @@ class Computations:
 
     def _stays(self, site: Site, name: str) -> bool:
         """Say whether the array of an axis is bound only once, so that it is the same wherever its name is written."""
-        node = site.argument(geometry.owner(site.callee, name))
+        node = site.argument(_array_with(site, name))
         if not isinstance(node, ast.Name):
             return True
         variable = self._scopes.variable(node)
@@ -155,6 +154,11 @@ class Computations:
             value = self._scopes.uses[variable].lone_value if variable is not None else None
             return value is not None and is_literal(value)
         return is_literal(node)
+
+
+def _array_with(site: Site, axis: str) -> str:
+    """Return the first array that has an axis."""
+    return next(array.name for array in site.callee.contract.arrays if axis in array.positions)
 
 
 def _is_dotted(node: ast.expr) -> bool:
