@@ -48,7 +48,7 @@ def added(text: str, name: str) -> Mutation:
     """A further keyword, where the call has none of this name."""
 
     def mutate(source: Source, call: ast.Call) -> Edit | None:
-        if keyword(call, name) is not None or not call.keywords or len(call.args) > 5:
+        if keyword(call, name) is not None or not call.keywords or len(call.args) != 5:
             return None
         end = source.span(call.keywords[-1].value).end
         return Edit(end, end, f", {name}={text}")

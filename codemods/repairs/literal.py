@@ -58,7 +58,7 @@ class Literals:
         """Change the literals that the failing executions have the argument from, if all that they serve stays legal."""
         uses = self._uses_of(fix.parameter)
         here = {id(judge) for judge, _ in site.outcomes}
-        failing = {id(judge) for judge, outcome in site.outcomes if outcome.verdict is Verdict.VIOLATED}
+        failing = {id(judge) for judge, outcome in site.outcomes if site.fails(outcome)}
         guilty = [use for use in uses if id(use.judge) in failing]
         literals = {id(use.trail.literal): use.trail.literal for use in guilty}
         reached = {id(arrival) for judge, _ in site.outcomes if id(judge) in failing for arrival in judge.arrivals}

@@ -31,7 +31,12 @@ class Site:
     @cached_property
     def failing(self) -> list[Mapping[str, Any]]:
         """What is known in each execution in which the rule fails."""
-        return [outcome.known for _, outcome in self.outcomes if outcome.verdict is Verdict.VIOLATED]
+        return [outcome.known for _, outcome in self.outcomes if self.fails(outcome)]
+
+    def fails(self, outcome: Outcome) -> bool:
+        """Say whether an execution fails, if it takes place: that may depend on what is not known."""
+        values = self.callee.contract.complete(outcome.known)
+        return outcome.verdict is Verdict.VIOLATED or self.rule.judge(values) is Verdict.VIOLATED
 
     @property
     def always_fails(self) -> bool:
