@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -16,7 +17,7 @@ from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
-from codemods.propose import Known, Repairs
+from codemods.repairs.propose import Repairs
 from codemods.source import Source
 from codemods.unreached import calls
 from codemods.values import Reason
@@ -69,7 +70,7 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     program = Program(sources, root)
     sites = _sites(program, sources, root)
     judges = {id(site): list(_judges(site, chips)) for site in sites}
-    uses = _uses(judge for group in judges.values() for judge in group)
+    repairs = _repairs(program, sites, [judge for group in judges.values() for judge in group])
     call_sites: list[CallSite] = []
     findings: list[Finding] = []
     for site in sites:
@@ -80,8 +81,8 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
         call_sites.append(CallSite(site.source.path, site.source.span(site.node), callee.name, callee.contract.name, verdicts))
         if not site.expected:
-            repairs = Repairs(site.source, uses, partial(program.mentions, beside=site.source.path))
-            findings += [_finding(site, each, repairs) for each in judged if each.verdict is not Verdict.PROVEN]
+            finder = repairs[site.source.path]
+            findings += [_finding(site, each, finder) for each in judged if each.verdict is not Verdict.PROVEN]
     return call_sites, findings
 
 
@@ -128,10 +129,12 @@ def _judges(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
     for arrival in site.arrived:
         values = (arrival.positional, *sorted(arrival.keywords.items(), key=itemgetter(0)), *arrival.case.items())
         key = (arrival.callee.name, arrival.path, arrival.spread, arrival.expected, *map(_distinct, values))
-        try:
-            yield judges.setdefault(key, Judge(arrival, chips))
-        except TypeError:  # a value that cannot be hashed
-            yield Judge(arrival, chips)
+        judge = Judge(arrival, chips)
+        with suppress(TypeError):  # a value that cannot be hashed
+            judge = judges.setdefault(key, judge)
+        if judge.arrival is not arrival:
+            judge.arrivals.append(arrival)
+        yield judge
 
 
 def _distinct(value: AbstractValue) -> Hashable:
@@ -139,13 +142,10 @@ def _distinct(value: AbstractValue) -> Hashable:
     return tuple(map(_distinct, value)) if isinstance(value, tuple) else (type(value), value)
 
 
-def _uses(judges: Iterable[Judge]) -> Mapping[int, Sequence[Known]]:
-    """Gather what is known in each execution that takes an argument from an expression, by the id of its node."""
-    known: dict[int, list[Known]] = {}
-    for judge in judges:
-        for node in judge.nodes.values():
-            known.setdefault(id(node), []).append(judge.constants())
-    return known
+def _repairs(program: Program, sites: Iterable[Site], judges: Sequence[Judge]) -> Mapping[str, Repairs]:
+    """Return what finds repairs, for each file with a call site."""
+    sources = {site.source.path: site.source for site in sites}
+    return {path: Repairs(source, judges, partial(program.mentions, beside=path)) for path, source in sources.items()}
 
 
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
@@ -172,9 +172,10 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
 def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
     rule, decisive = judged.rule, judged.decisive
     judge = next((judge for judge, outcome in judged.outcomes if outcome is decisive), judged.outcomes[0][0])
+    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
     fix = None
-    if judged.verdict is Verdict.VIOLATED:
-        fix = repairs.propose(site.node, judged.outcomes, rule)
+    if site.unreached is None:
+        fix = repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -187,7 +188,7 @@ def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
         relation=rule.relation.text,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
         reason=str(decisive.reason or ""),
-        advice=judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known)),
+        advice=advice,
         counterexample=decisive.counterexample,
         contexts=_contexts(judged, judge.arrival.case),
         fix=fix,

@@ -35,7 +35,11 @@ examples:
   shapecheck fix .                           apply the safe fixes
   shapecheck fix --diff . | git apply        the same, as a patch
   shapecheck fix --unsafe-fixes src          those that may change meaning or cost as well
-  shapecheck fix - < a.py > fixed.py"""
+  shapecheck fix --adopt src                 use the typed front door, and state contracts
+  shapecheck fix - < a.py > fixed.py
+
+repairs: another block or mode where it is written down; with --unsafe-fixes also largest_divisor(...) and
+megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule."""
 
 _EXPLAIN_EXAMPLES = """\
 examples:
@@ -58,6 +62,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     _add_report(fix)
     fix.add_argument("--diff", action="store_true", help="print the changes as a patch instead of making them")
     fix.add_argument("--unsafe-fixes", action="store_true", help="apply fixes that may change meaning or cost as well")
+
+    fix.add_argument("--adopt", action="store_true", help="afterwards, call the kernel by `from kernel import paged_attention`")
 
     explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")

@@ -129,8 +129,8 @@ CALLEES: Mapping[str, Callee] = {
     "ejkernel.kernels.pallas.tpu.page_attention": _EJKERNEL,
 }
 
-PACKAGES = frozenset({"kernel"})
-"""Our own packages among the callees': a tree that holds them is this project's, and they are still callees there."""
+PACKAGES = frozenset({"kernel", "shapecheck"})
+"""Our own packages: a tree that holds them is this project's, and what they export means there what it means elsewhere."""
 
 WORDS = frozenset({b"shapecheck", *(path.removesuffix(_OVERLOAD).rpartition(".")[2].encode() for path in CALLEES)})
 """The whole words of which a file must hold one to be worth parsing: a kernel's name, or ours, for a contract of its own."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
 from codemods.codes import UNUSED
-from codemods.config import Settings
 from codemods.evaluate.relevance import states_contract
 from codemods.files import Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report
@@ -38,24 +38,38 @@ class Run(NamedTuple):
         sources: the files they are in, by path, as they are now.
         failed: a finding counts for the exit status.
         fixed: what is repaired in `sources`, and no longer in the report, which counts it once it is written.
+        adopted: what was done to each file that was made to use the front door, by path.
     """
 
     report: Report
     sources: Mapping[str, Source]
     failed: bool
     fixed: tuple[Finding, ...] = ()
+    adopted: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 @dataclass
 class Examination:
-    """The files of one project, and what there is to report of them; `judged` is all that the analysis found."""
+    """The files of one project, and what there is to say of them.
+
+    Attributes:
+        judged: all that the analysis found.
+        kept: what neither the settings nor a comment leave out, with what is unproven.
+    """
 
     project: Project
     sources: Mapping[str, Source]
     judged: list[Finding]
     errors: list[FileError]
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
-    findings: list[Finding] = field(default_factory=list[Finding])
+    kept: list[Finding] = field(default_factory=list[Finding])
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What there is to report: of what is unproven, nothing unless the settings ask for it."""
+        settings = self.project.settings
+        told = settings.unproven or settings.strict
+        return [finding for finding in self.kept if told or finding.verdict is Verdict.VIOLATED]
 
     @property
     def failed(self) -> bool:
@@ -106,7 +120,7 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse) -
         if own or settings.reports(UNUSED):
             suppressions = Suppressions(source)
             own = [*suppressions.keep(own), *suppressions.unused(sites)]
-        result.findings += [finding for finding in own if _is_reported(finding, settings)]
+        result.kept += [finding for finding in own if settings.reports(finding.code)]
         for site in sites:
             verdicts = {code: verdict for code, verdict in site.verdicts.items() if settings.reports(code)}
             result.call_sites.append(replace(site, verdicts=verdicts))
@@ -163,11 +177,6 @@ def _isolated(
 def _crash(path: str, error: Exception) -> FileError:
     """Word a defect of ours that a file has brought to light; it must not cost the other files."""
     return FileError(path, 1, f"internal error, please report it: {error!r}")
-
-
-def _is_reported(finding: Finding, settings: Settings) -> bool:
-    told = finding.verdict is Verdict.VIOLATED or settings.unproven or settings.strict
-    return told and settings.reports(finding.code)
 
 
 def _by_path(items: Iterable[_Located]) -> dict[str, list[_Located]]:

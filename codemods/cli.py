@@ -61,7 +61,7 @@ def _fix(options: Namespace) -> int:
     from codemods.fix import fix
 
     write = None if options.diff else _write if standard_input is None else _leave
-    run, changes = fix(found, _analysis(), write, unsafe=options.unsafe_fixes)
+    run, changes = fix(found, _analysis(), write, unsafe=options.unsafe_fixes, adopting=options.adopt)
     if options.diff:
         from codemods.patch import patch
 

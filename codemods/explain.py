@@ -10,7 +10,7 @@ from typing import NamedTuple
 from codemods.codes import OWN_CODES, severity
 from shapecheck.contract import CORES, Contract
 from shapecheck.contracts import CONTRACTS
-from shapecheck.rule import Rule
+from shapecheck.rule import Cast, Fix, Resize, Rule
 
 _WIDTH = 88
 
@@ -70,8 +70,28 @@ def _notes(rule: Rule) -> Iterator[str]:
     if CORES in rule.relation.names:
         yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
     if rule.fix is not None:
-        yield f"Fix: `shapecheck fix` gives `{rule.fix.parameter}` the best of the {rule.fix.noun} that are legal."
+        yield f"Fix: {' '.join(_repairs(rule.fix))}"
     yield f"Suppress: `# shapecheck: ignore[{rule.code}]` on the line of the call or of the argument."
+
+
+def _repairs(fix: Fix | Cast | Resize) -> Iterator[str]:
+    """Say what `shapecheck fix` does about it."""
+    match fix:
+        case Cast(argument, dtype):
+            yield f"`shapecheck fix` casts `{argument}` to {dtype}; from a dtype that is no integer, only with `--unsafe-fixes`."
+        case Resize(axis):
+            yield f"with `--unsafe-fixes`, the nearest `{axis}` that is legal, where the shapes of the arrays write it down."
+        case Fix():
+            yield (
+                f"`shapecheck fix` gives `{fix.parameter}` the best of the {fix.noun} that are legal: where the value is written "
+                "down, if all that it serves stays legal, else at the call."
+            )
+            if fix.at_least is not None:
+                yield f"With `--unsafe-fixes`, `a // b` becomes `max({fix.at_least}, a // b)`."
+            elif fix.computed is not None:
+                clamps = ", also in place of a clamp such as `min(16, n)`" if fix.computed.limit else ""
+                function = f"`shapecheck.{fix.computed.function}`"
+                yield f"With `--unsafe-fixes`, {function} where the sizes are known at run time only{clamps}."
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple
 
 from codemods.findings import Edit
 from codemods.source import Source, SourceError
@@ -97,91 +97,6 @@ def inspect(source: Source, edit: Edit) -> None:
     _expression(after)
     for snippet in (before, after):
         _round_trip(f"({snippet.decode()})", "parse_expression")
-
-
-def import_edit(source: Source, module: str, name: str) -> Edit | None:
-    """Return the edit that adds `from module import name` to a file; None where it is there already.
-
-    It becomes the last line of the imports at the top, or follows the docstring where there are none.
-
-    Raises:
-        RewriteError: `name` means something else somewhere in the file.
-    """
-    body = source.tree.body
-    if any(_is_import_of(statement, module, name) for statement in body):
-        return None
-    if name in _bound_names(source.tree, module):
-        raise RewriteError(f"{name!r} means something else in this file")
-    statement = f"from {module} import {name}"
-    anchor = _anchor(body)
-    if anchor is None:
-        line = min([node.lineno for node in ast.walk(body[0]) if isinstance(node, ast.expr | ast.stmt)])
-        return _insertion(source, line - 1, statement + _newline(source, line))
-    end = anchor.end_lineno or anchor.lineno
-    for each in body:  # those after a semicolon on the same line
-        end = (each.end_lineno or end) if each.lineno == end else end
-    newline = _newline(source, end)
-    # A docstring and the __future__ imports are sections of their own.
-    gap = "" if _is_import(anchor) and not _is_future(anchor) else newline
-    if end == len(source.line_starts):  # the file ends without a newline
-        return _insertion(source, end, newline + gap + statement)
-    return _insertion(source, end, gap + statement + newline)
-
-
-def _insertion(source: Source, line: int, text: str) -> Edit:
-    """Insert after a line."""
-    offset = source.line_starts[line] if line < len(source.line_starts) else len(source.text)
-    return Edit(offset, offset, text)
-
-
-def _newline(source: Source, line: int) -> str:
-    found = re.compile(rb"\r\n|\r|\n").search(source.text, source.line_starts[line - 1])
-    return found[0].decode() if found else "\n"
-
-
-def _anchor(body: Sequence[ast.stmt]) -> ast.stmt | None:
-    """Return the last of the imports that a file begins with, else its docstring."""
-    anchor = body[0] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else None
-    for statement in body[anchor is not None :]:
-        if not _is_import(statement):
-            break
-        anchor = statement
-    return anchor
-
-
-def _is_import(node: ast.AST) -> TypeGuard[ast.Import | ast.ImportFrom]:
-    return isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def _is_future(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-def _is_import_of(node: ast.AST, module: str, name: str) -> bool:
-    return (
-        isinstance(node, ast.ImportFrom)
-        and (node.module, node.level) == (module, 0)
-        and any(alias.name == name and alias.asname in (None, name) for alias in node.names)
-    )
-
-
-def _bound_names(tree: ast.Module, module: str) -> set[str]:
-    """Return every name that some scope of the file binds, but for what it imports from `module` as it is called there."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                names.add(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                bound = ((alias.asname or alias.name).partition(".")[0] for alias in aliases)
-                names.update(each for each in bound if not _is_import_of(node, module, each))
-            case _:
-                pass
-    return names
 
 
 def _enclosing(source: Source, place: _Range) -> ast.expr | None:

@@ -55,10 +55,11 @@ class Outcome:
 
 
 class Judge:
-    """Judges the rules of a kernel's contract in one execution that reaches it."""
+    """Judges the rules of a kernel's contract in one execution that reaches it; `arrivals` are all that do not differ."""
 
     def __init__(self, arrival: Arrival, chips: Sequence[Chip]) -> None:
         self.arrival = arrival
+        self.arrivals = [arrival]
         self.callee = arrival.callee
         self.arguments = geometry.bind(self.callee, arrival)
         self.nodes = geometry.nodes(self.callee, arrival)

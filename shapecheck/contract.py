@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import Chip
 from shapecheck.relation import UNKNOWN, RelationError, Values
-from shapecheck.rule import Rule, Verdict
+from shapecheck.rule import Fix, Rule, Verdict
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -201,7 +201,7 @@ class Contract:
 
         It stops before a better value of which that cannot be told, so that the first one is the best.
         """
-        if rule.fix is None:
+        if not isinstance(rule.fix, Fix):
             return
         for choice in rule.fix.choices(values):
             verdict = self.permits(rule.fix.parameter, choice, values)
@@ -216,7 +216,7 @@ class Contract:
         if all(isinstance(choice, int) for choice in legal):
             legal.sort()
         shown = legal if len(legal) <= 12 else [*legal[:6], "...", *legal[-5:]]
-        offers = [f"legal {rule.fix.noun}: {', '.join(map(str, shown))}"] if rule.fix and legal else []
+        offers = [f"legal {rule.fix.noun}: {', '.join(map(str, shown))}"] if isinstance(rule.fix, Fix) and legal else []
         if other := rule.advice(values):
             offers.append(other)
         return "; or ".join(offers)

@@ -40,6 +40,25 @@ class Applicability(enum.StrEnum):
 
 
 @dataclass(frozen=True)
+class Computed:
+    """A function of `shapecheck` that returns a legal value where the sizes are only known at run time.
+
+    Attributes:
+        function: its name.
+        sizes: the names whose values it takes, in order.
+        limit: the keyword by which it takes the present value, which the result does not exceed; empty where it has none.
+        imports_jax: whether it asks JAX for the device.
+        note: what to know before one writes it.
+    """
+
+    function: str
+    sizes: tuple[str, ...]
+    limit: str = ""
+    imports_jax: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Fix:
     """Other values for one parameter that may make a failing call legal.
 
@@ -47,11 +66,38 @@ class Fix:
         parameter: the parameter to change.
         noun: what its values are called in a message, e.g. `"blocks"`.
         choices: the values to consider for a geometry, best first.
+        evident: says whether a value is what is meant where another one stands: a typo can be corrected, a word cannot.
+        computed: what to write where the sizes are only known at run time.
+        at_least: what a quotient that may come to less is raised to.
     """
 
     parameter: str
     noun: str
     choices: Callable[[Values], Iterable[Any]]
+    evident: Callable[[Any, Any], bool] = lambda present, value: True
+    computed: Computed | None = None
+    at_least: int | None = None
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Another dtype for one array argument, which makes a failing call legal."""
+
+    argument: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Other sizes for one axis that may make a failing call legal.
+
+    Attributes:
+        axis: the axis, in every array that has it.
+        choices: the sizes to consider for a geometry, best first.
+    """
+
+    axis: str
+    choices: Callable[[Values], Iterable[int]]
 
 
 def no_advice(values: Values) -> str | None:
@@ -69,7 +115,7 @@ class Rule:
         message: the demand in words, one line without a full stop.
         explanation: what goes wrong and what upstream says today; Markdown.
         argument: the parameter a finding points at when the call spells it out.
-        fix: the values that make a failing call legal, where one parameter decides.
+        fix: what makes a failing call legal, where one argument decides.
         advice: what else would be legal, given the values that are known; None where nothing can be said.
     """
 
@@ -79,7 +125,7 @@ class Rule:
     message: str
     explanation: str
     argument: str
-    fix: Fix | None = None
+    fix: Fix | Cast | Resize | None = None
     advice: Callable[[Values], str | None] = no_advice
 
     def judge(self, values: Values) -> Verdict:

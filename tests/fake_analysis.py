@@ -14,7 +14,7 @@ from codemods.check import Examination, Run, summarise
 from codemods.config import Settings
 from codemods.files import Found, Project
 from codemods.findings import CallSite, Edit, Finding, ProposedFix, Value
-from codemods.rewrite import import_edit
+from codemods.repairs.imports import Imports
 from codemods.source import Source
 from shapecheck.chip import Chip
 from shapecheck.plan import largest_divisor
@@ -37,7 +37,7 @@ def run_over(text: str, path: str = "a.py", **changes: object) -> Run:
     source = Source(path, text.encode())
     sites, findings = analyse([source], root=Path(), chips=())
     findings = [Finding(**{**vars(finding), **changes}) for finding in findings]
-    examined = Examination(Project("", Settings()), {path: source}, findings, [], sites, findings)
+    examined = Examination(Project("", Settings(unproven=True)), {path: source}, findings, [], sites, findings)
     return summarise(Found((), (), 1), [examined], [])
 
 
@@ -67,9 +67,9 @@ def _block(source: Source, call: ast.Call, given: dict[str, ast.expr]) -> Iterat
         fix = ProposedFix(Applicability.SAFE, f"use {best}", (Edit(place.start, place.end, best),))
         verdict, reason, counterexample = Verdict.VIOLATED, "", None
     else:
-        added = import_edit(source, "shapecheck", "largest_divisor")
-        edits = (Edit(place.start, place.end, f"largest_divisor({ast.unparse(given['pages'])}, {block})"),)
-        fix = ProposedFix(Applicability.UNSAFE, "use the largest divisor", edits + ((added,) if added else ()))
+        function = Imports(source).function("shapecheck", "largest_divisor", given["block"])
+        edit = Edit(place.start, place.end, f"{function.text}({ast.unparse(given['pages'])}, {block})")
+        fix = ProposedFix(Applicability.UNSAFE, "use the largest divisor", (edit, *function.edits))
         verdict, reason, counterexample = Verdict.UNPROVEN, "`n` is a parameter", {"pages": block + 1}
     yield Finding(
         "SC102", "block-not-dividing", verdict, source.path, place, source.span(call), "paged_attention",

@@ -228,11 +228,18 @@ class TestFixpoint:
         assert not run(unsafe=True)[0].failed
         assert Path("a.py").read_text() == text.replace("block=4", "block=3").replace("'kv_head'", "None")
 
-    def test_what_is_not_reported_is_not_fixed(self) -> None:
+    def test_what_is_unproven_is_fixed_only_on_request(self) -> None:
         Path("a.py").write_text(UNPROVEN)
-        assert run(unsafe=True)[1] == []
+        assert run()[1] == []
+        assert run(settings=Settings(strict=True))[1] == []
+        result, changes = run(unsafe=True)
+        assert len(changes) == len(result.fixed) == 1
+
+    def test_what_is_ignored_is_not_fixed(self) -> None:
+        Path("a.py").write_text(UNPROVEN)
         assert run(unsafe=True, settings=Settings(unproven=True, ignore=("SC102",)))[1] == []
-        assert len(run(unsafe=True, settings=Settings(unproven=True))[1]) == 1
+        Path("a.py").write_text(UNPROVEN.replace("block=4)", "block=4)  # shapecheck: ignore[SC102]"))
+        assert run(unsafe=True)[1] == []
 
     def test_an_import_that_several_fixes_need_is_added_once(self) -> None:
         Path("a.py").write_text(UNPROVEN + UNPROVEN.removeprefix(IMPORT).replace("f(", "g("))
@@ -265,10 +272,14 @@ def widened(source: Source, finding: Finding) -> Finding:
     return replace(finding, fix=replace(finding.fix, edits=(Edit(call.start, call.end, text),)))
 
 
-class TestPromises:
-    """A fix that is not what it says is not written, and the run fails."""
+def notes(result: Run) -> list[str]:
+    return [f"{each.path}:{each.span.line}: {each.fix.message}" for each in result.report.findings if each.fix]
 
-    def fixed_with(self, change: Callable[[Source, Finding], Finding], text: str = BAD) -> list[str]:
+
+class TestPromises:
+    """A fix that is not what it says is not written: the finding remains, and says why."""
+
+    def note(self, change: Callable[[Source, Finding], Finding], text: str = BAD) -> str:
         Path("a.py").write_text(text)
 
         def changed(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
@@ -277,46 +288,60 @@ class TestPromises:
 
         result, changes = run(using=changed)
         assert Path("a.py").read_text() == text
-        assert (changes, result.report.fixed, result.failed) == ([], 0, True)
-        return errors(result)
+        assert (changes, result.report.fixed, result.failed, result.report.errors) == ([], 0, True, [])
+        [finding] = result.report.findings
+        assert finding.fix is not None
+        assert (finding.fix.applicability, finding.fix.edits) == (Applicability.DISPLAY, ())
+        return finding.fix.message
 
     def edited(self, replacement: str, *, before: int = 0) -> Callable[[Source, Finding], Finding]:
         def change(_: Source, finding: Finding) -> Finding:
             edit = Edit(finding.span.start - before, finding.span.end, replacement)
-            return replace(finding, fix=ProposedFix(Applicability.SAFE, "", (edit,)))
+            return replace(finding, fix=ProposedFix(Applicability.SAFE, "do it", (edit,)))
 
         return change
 
     def test_the_finding_would_remain(self) -> None:
-        assert self.fixed_with(self.edited("5")) == ["a.py:2: is not fixed: SC102 would remain"]
+        assert self.note(self.edited("5")) == "not fixed (do it): SC102 would remain"
 
     def test_another_would_come_up(self) -> None:
-        messages = self.fixed_with(self.edited("block=3, mode='kv_head'", before=len("block=")))
-        assert messages == ["a.py:2: is not fixed: SC201 would come up at a.py:2"]
+        message = self.note(self.edited("block=3, mode='kv_head'", before=len("block=")))
+        assert message == "not fixed (do it): SC201 would come up at a.py:2"
 
     def test_the_call_would_no_longer_be_one(self) -> None:
         def change(source: Source, finding: Finding) -> Finding:
             end = finding.call.start + len("paged_attention")
             return replace(finding, fix=ProposedFix(Applicability.SAFE, "", (Edit(finding.call.start, end, "print"),)))
 
-        assert self.fixed_with(change) == ["a.py:1: is not fixed: a call of a kernel would no longer be recognised"]
+        assert self.note(change) == "not fixed (): a call of a kernel would no longer be recognised"
 
     def test_the_result_would_be_no_python(self) -> None:
-        [message] = self.fixed_with(self.edited("3)"))
-        assert message.startswith("a.py:2: SC102 is not fixed: '3)' is no expression")
+        assert self.note(self.edited("3)")).startswith("not fixed (do it): '3)' is no expression")
 
     def test_more_would_change(self) -> None:
         text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\n"
-        [message] = self.fixed_with(lambda source, finding: finding, text)
-        assert message.startswith("a.py:2: SC102 is not fixed: ")
+        assert self.note(lambda source, finding: finding, text).startswith("not fixed (use 3): ")
 
     def test_the_others_in_the_file_are_fixed(self) -> None:
         text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\npaged_attention(pages=6, block=4)\n"
         Path("a.py").write_text(text)
         result, _ = run()
         assert result.report.fixed == 1
-        assert len(errors(result)) == 1
+        assert len(notes(result)) == 1
         assert Path("a.py").read_text() == "3".join(text.rsplit("4", 1))
+
+    def test_one_that_does_not_keep_its_promise_undoes_no_other(self) -> None:
+        good, bad = f"{CALL}\n", "paged_attention(pages=7, block=4)\n"
+        Path("a.py").write_text(IMPORT + good + bad + good)
+
+        def wrong(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+            return sites, [self.edited("3")(sources[0], finding) for finding in findings]
+
+        result, _ = run(using=wrong)
+        assert result.report.fixed == 2
+        assert notes(result) == ["a.py:3: not fixed (do it): SC102 would remain"]
+        assert Path("a.py").read_text() == IMPORT + f"{FIXED}\n" + bad + f"{FIXED}\n"
 
     def test_a_violation_in_another_file_undoes_what_caused_it(self) -> None:
         Path("a.py").write_text(BAD)
@@ -330,7 +355,7 @@ class TestPromises:
             return sites, findings
 
         result, _ = run(using=entangled)
-        assert errors(result) == ["a.py:2: is not fixed: SC102 would come up at b.py:2"]
+        assert notes(result) == ["a.py:2: not fixed (use 3): SC102 would come up at b.py:2"]
         assert Path("a.py").read_text() == BAD
 
     def test_a_result_that_cannot_be_judged_is_not_trusted(self) -> None:
@@ -342,7 +367,7 @@ class TestPromises:
             return analyse(sources, **others)  # type: ignore[arg-type]
 
         result, _ = run(using=failing)
-        assert errors(result) == ["a.py:1: is not fixed: the result cannot be judged"]
+        assert notes(result) == ["a.py:2: not fixed (use 3): the result cannot be judged"]
         assert Path("a.py").read_text() == BAD
 
 

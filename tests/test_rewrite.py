@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codemods.findings import Edit
-from codemods.rewrite import RewriteError, apply, displacement, import_edit, inspect
+from codemods.rewrite import RewriteError, apply, displacement, inspect
 from codemods.source import Source
 
 
@@ -126,65 +126,6 @@ def test_comparing_does_not_recurse() -> None:
 def test_a_number_too_long_to_print_is_no_obstacle() -> None:
     text = "f(a=4, b=0x" + "f" * 5000 + ")\n"
     assert rewritten(text, "4", "5") == text.replace("4", "5", 1).encode()
-
-
-class TestImports:
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("import os\n\nx = 1\n", "import os\nfrom m.n import f\n\nx = 1\n"),
-            ('"""Doc."""\n\nimport os\nfrom sys import (\n    path,\n)\nx = 1\n', None),
-            (
-                "from __future__ import annotations\n\nx = 1\n",
-                "from __future__ import annotations\n\nfrom m.n import f\n\nx = 1\n",
-            ),
-            ('"""Doc."""\nx = 1\n', '"""Doc."""\n\nfrom m.n import f\nx = 1\n'),
-            ("import os\r\nx = 1\r\n", "import os\r\nfrom m.n import f\r\nx = 1\r\n"),
-            ("import os\rx = 1\r", "import os\rfrom m.n import f\rx = 1\r"),
-            ("import os  # why\nx = 1\n", "import os  # why\nfrom m.n import f\nx = 1\n"),
-            ("import os; x = '''\n'''\ny = 1\n", "import os; x = '''\n'''\nfrom m.n import f\ny = 1\n"),
-            ("import os", "import os\nfrom m.n import f"),
-            ("#!/usr/bin/env python\nx = 1\n", "#!/usr/bin/env python\nfrom m.n import f\nx = 1\n"),
-            ("@decorated\ndef g(): pass\n", "from m.n import f\n@decorated\ndef g(): pass\n"),
-            ("from .m.n import f as g\nx = 1\n", "from .m.n import f as g\nfrom m.n import f\nx = 1\n"),
-            ("import os\nif x:\n    import sys\n", "import os\nfrom m.n import f\nif x:\n    import sys\n"),
-        ],
-    )
-    def test_it_becomes_the_last_of_the_imports_at_the_top(self, before: str, after: str | None) -> None:
-        file = source(before)
-        edit = import_edit(file, "m.n", "f")
-        assert edit is not None
-        inspect(file, edit)
-        result = apply(file, [edit])
-        assert result.text.decode() == (after or before.replace("x = 1", "from m.n import f\nx = 1"))
-        assert import_edit(result, "m.n", "f") is None
-
-    @pytest.mark.parametrize(
-        "text", ["from m.n import f\n", "from m.n import e, f\nx = 1\n", "x = 1\nfrom m.n import (f as f)\n"]
-    )
-    def test_one_that_is_there_is_used(self, text: str) -> None:
-        assert import_edit(source(text), "m.n", "f") is None
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "f = 1\n",
-            "def f(): pass\n",
-            "class f: pass\n",
-            "def g(f): pass\n",
-            "def g():\n    for f in x: pass\n",
-            "import f.x\n",
-            "from other import f\n",
-            "try: pass\nexcept E as f: pass\n",
-            "match x:\n    case [*f]: pass\n",
-        ],
-    )
-    def test_a_name_that_is_taken_is_refused(self, text: str) -> None:
-        with pytest.raises(RewriteError, match="'f' means something else in this file"):
-            import_edit(source(text), "m.n", "f")
-
-    def test_the_same_import_inside_a_function_takes_no_name(self) -> None:
-        assert import_edit(source("def g():\n    from m.n import f\n"), "m.n", "f") is not None
 
 
 names = st.sampled_from(["a", "é", "名", "x1"])

@@ -12,7 +12,7 @@ from codemods.evaluate import containers, havoc, mutation, objects
 from codemods.evaluate.annotations import refined, unseen
 from codemods.evaluate.frameworks import PALLAS
 from codemods.evaluate.library import MODELS, Call, Unmodelled
-from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Dies, Exhausted, Frame, Leaves
+from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Caller, Dies, Exhausted, Frame, Given, Leaves
 from codemods.evaluate.program import Scope
 from codemods.evaluate.relevance import MUTATORS
 from codemods.evaluate.settings import looked_up
@@ -178,6 +178,7 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
                 expected=machine.expected > 0,
                 spread=arguments.spread,
                 cells=machine.state.cells,
+                callers=tuple(Caller(frame.function, frame.given) for frame in machine.frames),
             )
         )
     named = {callee.contract_name(name): value for name, value in arguments.keywords.items()}
@@ -314,23 +315,23 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
         return _defer(machine, function, values, inside, arguments)
     if function.kind == "memoized":
         return _remembered(machine, function, values, arguments)
-    return _run(machine, function, values)
+    return _run(machine, function, values, arguments.nodes)
 
 
 def _remembered(machine: Machine, function: Function, values: Mapping[str, Value], arguments: Arguments) -> Value:
     """Call a function that keeps its results: what it gives once for constants, it gives again, whatever has changed since."""
     if not all(map(is_constant, values.values())):
-        result = _run(machine, function, values)
+        result = _run(machine, function, values, arguments.nodes)
         why = "it may be the result of an earlier call"
         return machine.unknown(_text(arguments), why, arguments.node) if is_constant(result) else result
     given = ", ".join(f"{name}={value!r}" for name, value in values.items())
     cell = (function.scope, f"{function.name}({given})")
     if machine.state.read(cell) is UNBOUND:
-        machine.state.cells[cell] = _run(machine, function, values)
+        machine.state.cells[cell] = _run(machine, function, values, arguments.nodes)
     return machine.read(cell)
 
 
-def _run(machine: Machine, function: Function, values: Mapping[str, Value]) -> Value:
+def _run(machine: Machine, function: Function, values: Mapping[str, Value], given: Given | None = None) -> Value:
     """Execute the body of a function whose parameters have these values."""
     node = function.node
     scope = open_scope(machine, function)
@@ -338,7 +339,7 @@ def _run(machine: Machine, function: Function, values: Mapping[str, Value]) -> V
         with machine.entered(Frame(scope)):
             values = refined(machine, function, dict(values))
     machine.state.cells.bind(scope.id, values.items())
-    result = execute(machine, scope, node)
+    result = execute(machine, scope, node, given=given)
     if not machine.program.bindings(node).inner:  # no closure can see these names any more
         for name in scope.local:
             machine.state.cells.pop((scope.id, name), None)
@@ -373,10 +374,12 @@ def open_scope(machine: Machine, function: Function) -> Scope:
     return scope
 
 
-def execute(machine: Machine, scope: Scope, node: Any, body: Sequence[ast.stmt] | None = None) -> Value:
+def execute(
+    machine: Machine, scope: Scope, node: Any, body: Sequence[ast.stmt] | None = None, given: Given | None = None
+) -> Value:
     """Execute the body of a function whose parameters are bound, or the part of it, and return what it returns."""
     base = machine.state
-    frame = Frame(scope, node)
+    frame = Frame(scope, node, given)
     with machine.entered(frame):
         if isinstance(node, ast.Lambda):
             return machine.evaluate(node.body)

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import formulas
 from codemods.evaluate import operators
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from codemods.evaluate.havoc import Deferred
     from codemods.evaluate.program import Program, Scope
 
+Given: TypeAlias = Mapping[int | str, ast.expr]
+"""The expressions of the arguments that a call writes down, by position or keyword."""
+
 MAX_STEPS = 30_000  # of one run: an entry function with all it calls
 MAX_DEPTH = 24  # of calls into the scanned tree
 MAX_RECURSION = 10  # of calls of one function inside itself
@@ -74,10 +77,11 @@ class Loop:
 
 @dataclass
 class Frame:
-    """A function that is being executed."""
+    """A function that is being executed; `given` are the expressions of its arguments, None where nothing calls it."""
 
     scope: Scope
     function: ast.AST | None = None
+    given: Given | None = None
     returns: list[tuple[State, Value]] = field(default_factory=list[tuple[State, Value]])
     loops: list[Loop] = field(default_factory=list[Loop])
     skipped: int = 0
@@ -86,6 +90,14 @@ class Frame:
     def exits(self) -> int:
         """Count the executions that have left by another way than the end of a block."""
         return self.skipped + len(self.returns) + sum(len(loop.breaks) + len(loop.continues) for loop in self.loops)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A function on the way to a kernel call, None for a module, and what it was given, None where nothing calls it."""
+
+    function: ast.AST | None
+    given: Given | None
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,7 @@ class Arrival:
         path: the conditions under which it is reached.
         expected: whether the code around expects it to fail (`pytest.raises`).
         cells: what lists and dicts among the arguments hold.
+        callers: what is being executed, the innermost last.
         case: the parameters of the test case that the execution belongs to.
     """
 
@@ -107,11 +120,12 @@ class Arrival:
     callee: Callee
     positional: tuple[Value, ...]
     keywords: dict[str, Value]
-    nodes: dict[int | str, ast.expr]
+    nodes: Given
     path: tuple[Condition, ...]
     expected: bool
     spread: bool
     cells: Mapping[Cell, Value]
+    callers: tuple[Caller, ...] = ()
     case: Mapping[str, Value] = field(default_factory=dict[str, Value])
 
 

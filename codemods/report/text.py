@@ -33,6 +33,7 @@ def render(run: Run, *, color: bool, frames: bool) -> str:
     report = run.report
     verb = "fixed" if report.fixed else "would be fixed"
     lines = [_fixed(finding, verb) for finding in run.fixed]
+    lines += [f"{printable(path)}: adopted: {printable(note)}" for path, notes in run.adopted.items() for note in notes]
     for finding in report.findings:
         if frames:
             lines += [_head(finding, finding.message, style), *_details(finding, run.sources[finding.path], style), ""]
@@ -73,7 +74,7 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "fails in", f"{contexts.violating} of {contexts.total} executions{example}"
     if finding.advice:
         yield "help", finding.advice
-    if finding.fix is not None:
+    if finding.fix is not None and finding.fix.message != finding.advice:
         yield "help" if not finding.fix.edits else f"{finding.fix.applicability} fix", finding.fix.message
 
 

@@ -8,11 +8,12 @@ torch_xla 2.6 to 2.9, run with JAX 0.7.1 and libtpu 0.0.24; 2.9 pins that JAX. W
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended
-from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.contracts.paged_attention import BLOCK_FIX, PAGED_ATTENTION, shapes_of
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Fix, Rule
@@ -36,7 +37,11 @@ def _one_for_each_row(values: Values) -> str | None:
     return f"lengths and effective_q_lens of shape ({size},)" if isinstance(size, int) else None
 
 
-_FIX = {rule.code: rule.fix for rule in PAGED_ATTENTION.rules}
+_ARRAYS = (
+    ArrayArgument("q", ("batch_size", "query_len", "num_q_heads", "head_dim")),
+    *PAGED_ATTENTION.arrays[1:],
+    ArrayArgument("effective_q_lens", ("batch_size",)),
+)
 _QUERY_FIX = Fix("num_queries_per_compute_block", "query blocks", _query_blocks)
 
 PLAIN_PAGES = Rule(
@@ -76,7 +81,7 @@ _OWN = (
             "NotImplementedError when it is traced: 'kv_seq_len_per_kv_compute_blk=64 should be a multiple of 128'."
         ),
         argument="pages_per_compute_block",
-        fix=_FIX["SC102"],
+        fix=replace(BLOCK_FIX, computed=None),
     ),
     Rule(
         "SC301",
@@ -107,11 +112,7 @@ _OWN = (
 
 MULTI_QUERIES_PAGED_ATTENTION = Contract(
     name="multi_queries_paged_attention",
-    arrays=(
-        ArrayArgument("q", ("batch_size", "query_len", "num_q_heads", "head_dim")),
-        *PAGED_ATTENTION.arrays[1:],
-        ArrayArgument("effective_q_lens", ("batch_size",)),
-    ),
+    arrays=_ARRAYS,
     parameters=(
         *(each for each in PAGED_ATTENTION.parameters if each.name not in ("megacore_mode", "inline_seq_dim")),
         Parameter("num_queries_per_compute_block", default=_DEFAULT_QUERY_BLOCK),
@@ -146,6 +147,7 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "q is `[batch_size, query_len, num_q_heads, head_dim]`. torch_xla's wrapper asserts 'q should have 4 "
                     "dimensions.'; the kernel fails to unpack the shapes, or finds those of the lengths to differ."
                 ),
+                "advice": shapes_of(_ARRAYS),
             },
             "SC110": {
                 "explanation": (

@@ -6,14 +6,18 @@ of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Fix, Rule
+from shapecheck.rule import Cast, Computed, Fix, Resize, Rule
 
+_MODES = ("kv_head", "batch", None)
 _DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
 
 
@@ -26,7 +30,7 @@ def _blocks(values: Values) -> Iterator[int]:
     pages: Any = values.get("pages_per_sequence")
     block: Any = values.get("pages_per_compute_block")
     if _is_count(pages):
-        block = block if _is_count(block) else pages
+        block = max(1, int(block)) if isinstance(block, int | float) and math.isfinite(block) else pages
         legal = divisors(pages)
         yield from (divisor for divisor in reversed(legal) if divisor <= block)
         yield from (divisor for divisor in legal if divisor > block)
@@ -41,10 +45,49 @@ def _padding(values: Values) -> str | None:
 
 
 def _modes(values: Values) -> Iterator[str | None]:
-    """The other mode, then none at all, which is always legal."""
+    """The mode that was meant, then the other one, then none at all, which is always legal."""
     present = values.get("megacore_mode", UNKNOWN)
-    yield from (mode for mode in ("batch", "kv_head") if mode != present)
+    meant = _meant(present)
+    yield from meant
+    yield from (mode for mode in ("batch", "kv_head") if mode not in (present, *meant))
+    if None not in meant:
+        yield None
+
+
+def _meant(mode: Any) -> list[str | None]:
+    """The modes that are spelled much like a word that is none."""
+    if not isinstance(mode, str) or mode in _MODES:
+        return []
+    words = {"kv_head": "kv_head", "kv_heads": "kv_head", "kv": "kv_head", "batch": "batch", "none": None, "": None}
+    near = [words[word] for word in difflib.get_close_matches(mode.lower().replace("-", "_"), words, cutoff=0.7)]
+    return list(dict.fromkeys(near))
+
+
+def _is_meant(present: Any, mode: Any) -> bool:
+    """Say whether `mode` is what to write for the present one: any legal one for a mode, the one that was meant for a typo."""
+    return present in _MODES or mode in _meant(present)
+
+
+def _caps(values: Values) -> Iterator[None]:
+    """No cap at all."""
     yield None
+
+
+def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]:
+    """Advice that gives the shape of each argument that has another rank."""
+
+    def advice(values: Values) -> str | None:
+        wrong = [array for array in arrays if values.get(f"{array.name}_rank", len(array.axes)) != len(array.axes)]
+        return ", ".join(f"{array.name} of shape ({', '.join(array.axes)})" for array in wrong) or None
+
+    return advice
+
+
+def _head_counts(values: Values) -> list[int]:
+    """The divisors of the query heads, those nearest to the present KV heads first."""
+    query: Any = values.get("num_q_heads")
+    present: Any = values.get("num_kv_heads")
+    return sorted(divisors(query), key=lambda heads: abs(heads - present)) if _is_count(query, present) else []
 
 
 def _kv_heads(values: Values) -> str | None:
@@ -62,8 +105,32 @@ def _shape_of(argument: str, *axes: str) -> Any:
     return advice
 
 
-_BLOCK_FIX = Fix("pages_per_compute_block", "blocks", _blocks)
-_MODE_FIX = Fix("megacore_mode", "modes", _modes)
+_ARRAYS = (
+    ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
+    ArrayArgument("k_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
+    ArrayArgument("v_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
+    ArrayArgument("lengths", ("batch_size",)),
+    ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
+)
+
+BLOCK_FIX = Fix(
+    "pages_per_compute_block",
+    "blocks",
+    _blocks,
+    computed=Computed(
+        "largest_divisor",
+        ("pages_per_sequence",),
+        limit="at_most",
+        note="a prime page count gives 1: pad page_indices then (kernel.pad_page_indices)",
+    ),
+)
+_MODE_FIX = Fix(
+    "megacore_mode",
+    "modes",
+    _modes,
+    evident=_is_meant,
+    computed=Computed("megacore_mode_for", ("num_kv_heads", "batch_size"), imports_jax=True),
+)
 
 RULES = (
     Rule(
@@ -76,6 +143,7 @@ RULES = (
             "'Number of Q heads must be divisible by number of KV heads'. Inside `shard_map` both are sizes of one shard."
         ),
         argument="k_pages",
+        fix=Resize("num_kv_heads", _head_counts),
         advice=_kv_heads,
     ),
     Rule(
@@ -89,7 +157,7 @@ RULES = (
             "A clamp such as `min(16, page_indices.shape[1])` does not help: 17 pages still fail."
         ),
         argument="pages_per_compute_block",
-        fix=_BLOCK_FIX,
+        fix=BLOCK_FIX,
         advice=_padding,
     ),
     Rule(
@@ -144,6 +212,7 @@ RULES = (
             "`jax_enable_x64` is off: jit narrows them before the check."
         ),
         argument="lengths",
+        fix=Cast("lengths", "int32"),
         advice=lambda values: "lengths.astype(jnp.int32)",
     ),
     Rule(
@@ -155,6 +224,7 @@ RULES = (
             "Upstream checks nothing: int16 dies in lowering as an internal verification error, float32 as an indexing error."
         ),
         argument="page_indices",
+        fix=Cast("page_indices", "int32"),
         advice=lambda values: "page_indices.astype(jnp.int32)",
     ),
     Rule(
@@ -167,6 +237,7 @@ RULES = (
             "Upstream fails to unpack the shape: 'not enough values to unpack' or 'too many values to unpack'."
         ),
         argument="q",
+        advice=shapes_of(_ARRAYS),
     ),
     Rule(
         "SC110",
@@ -178,7 +249,7 @@ RULES = (
             "'zero-size array to reduction' for a negative block, a TypeError for a float."
         ),
         argument="pages_per_compute_block",
-        fix=_BLOCK_FIX,
+        fix=replace(BLOCK_FIX, at_least=1),
     ),
     Rule(
         "SC111",
@@ -209,6 +280,7 @@ RULES = (
             "`quantization_utils.quantize_to_int8` makes a legal pair."
         ),
         argument="v_pages",
+        advice=lambda values: "both of k_pages and v_pages from quantization_utils.quantize_to_int8, or neither",
     ),
     Rule(
         "SC113",
@@ -220,7 +292,8 @@ RULES = (
             "silently wrong numbers. NaN and infinity give NaN."
         ),
         argument="attn_logits_soft_cap",
-        advice=lambda values: "None, for no cap",
+        fix=Fix("attn_logits_soft_cap", "caps", _caps, lambda present, value: present == 0 or present in (math.inf, -math.inf)),
+        advice=lambda values: "any finite number but 0",
     ),
     Rule(
         "SC114",
@@ -308,13 +381,7 @@ RULES = (
 
 PAGED_ATTENTION = Contract(
     name="paged_attention",
-    arrays=(
-        ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
-        ArrayArgument("k_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
-        ArrayArgument("v_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
-        ArrayArgument("lengths", ("batch_size",)),
-        ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
-    ),
+    arrays=_ARRAYS,
     parameters=(
         Parameter("mask_value", default=_DEFAULT_MASK_VALUE),
         Parameter("attn_logits_soft_cap", default=None),

@@ -7,7 +7,7 @@ SHARED = 4  # legal for eight pages: it stays
 LONE = 3  # wherever it is used, three is legal
 q, kv = jnp.zeros((4, 8, 128)), jnp.zeros((1, 64, PAGE, 128))
 lens, six, eight = jnp.zeros((4,), jnp.int32), jnp.zeros((4, 6), jnp.int32), jnp.zeros((4, 8), jnp.int32)
-options = {"pages_per_compute_block": 5}
+options = {"pages_per_compute_block": 3}
 paged_attention(q, kv, kv, lens, six, pages_per_compute_block=3)
 paged_attention(q, kv, kv, lens, six, pages_per_compute_block=3)
 paged_attention(q, kv, kv, lens, eight, pages_per_compute_block=SHARED)
@@ -20,7 +20,7 @@ paged_attention(q, kv, kv, lens, six, pages_per_compute_block=(
 ))
 
 
-def default(block=4):
+def default(block=3):
     return paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)
 
 

@@ -1,0 +1,181 @@
+"""Repairs that write another value: at the literal that the present one comes from, else at the call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from codemods import geometry
+from codemods.callees import Callee
+from codemods.findings import Edit, ProposedFix
+from codemods.repairs.origins import Origins, Trail
+from codemods.repairs.site import Site, replacing
+from codemods.source import Source
+from codemods.verdicts import Judge
+from shapecheck.rule import Applicability, Fix, Rule, Verdict
+
+Known = Mapping[str, Any]
+"""The names of a call whose values are certain in one execution."""
+
+
+class Proposal(NamedTuple):
+    """A fix; it is `poor` where something that is computed from the sizes does better."""
+
+    fix: ProposedFix
+    poor: bool
+
+
+@dataclass(frozen=True)
+class _Use:
+    """One execution of a call that takes an argument from a literal."""
+
+    trail: Trail
+    judge: Judge
+    known: Known
+
+
+class Literals:
+    """Proposes other literals in one file.
+
+    Args:
+        source: the file.
+        judges: what is known of the calls of all files.
+        mentioned: says whether another file may import a name from this one.
+    """
+
+    def __init__(self, source: Source, judges: Sequence[Judge], mentioned: Callable[[str], bool]) -> None:
+        self.origins = Origins(source.tree, mentioned)
+        self._source = source
+        self._judges = list({id(judge): judge for judge in judges}.values())
+        self._uses: dict[str, list[_Use]] = {}
+
+    def propose(self, site: Site, fix: Fix) -> Proposal | None:
+        return self._at_literals(site, fix) or self._at_call(site, fix)
+
+    def _at_literals(self, site: Site, fix: Fix) -> Proposal | None:
+        """Change the literals that the failing executions have the argument from, if all that they serve stays legal."""
+        uses = self._uses_of(fix.parameter)
+        here = {id(judge) for judge, _ in site.outcomes}
+        failing = {id(judge) for judge, outcome in site.outcomes if site.fails(outcome)}
+        guilty = [use for use in uses if id(use.judge) in failing]
+        literals = {id(use.trail.literal): use.trail.literal for use in guilty}
+        reached = {id(arrival) for judge, _ in site.outcomes if id(judge) in failing for arrival in judge.arrivals}
+        if not literals or len(guilty) < len(reached) or not self.origins.free(self._around(uses, literals)):
+            return None
+        edits: list[Edit] = []
+        messages: list[str] = []
+        safe, poor = True, False
+        for literal in literals.values():
+            served = [use for use in uses if use.trail.literal is literal]
+            ours = [use for use in served if id(use.judge) in here]
+            old = ours[0].trail.value
+            value = _best(site, fix, [use.known for use in ours if id(use.judge) in failing], [use.known for use in ours])
+            if value is None or not all(_permits(use.judge.callee, fix, value.new, use.known) for use in served):
+                return None
+            always = all(id(use.judge) in failing for use in ours)
+            if not always and not isinstance(value.new, int):
+                return None  # another mode, or none, where the present one is legal in some executions
+            kept_type = type(value.new) is type(old) or not any(use.trail.annotated for use in served)
+            safe = safe and always and kept_type and fix.evident(old, value.new)
+            poor = poor or _is_poor(site, fix, old, value.new)
+            text = _written(value.new, self._source.segment(literal))
+            proposed = replacing(self._source, literal, text, Applicability.SAFE)
+            edits += proposed.edits
+            messages.append(proposed.message + _note(site.rule, site.callee, ours[0].known, old, value.new))
+        applicability = Applicability.SAFE if safe else Applicability.UNSAFE
+        return Proposal(ProposedFix(applicability, ", ".join(messages), tuple(edits)), poor)
+
+    def _at_call(self, site: Site, fix: Fix) -> Proposal | None:
+        """Write a value that is legal in all executions in place of the argument; a parameter or a loop's variable stays."""
+        node = site.argument(fix.parameter)
+        if node is None or self._varies(node):
+            return None
+        value = _best(site, fix, site.failing, [outcome.known for _, outcome in site.outcomes])
+        if value is None or (not site.always_fails and not isinstance(value.new, int)):
+            return None
+        old = site.failing[0].get(fix.parameter)
+        safe = site.always_fails and fix.evident(old, value.new) and not (fix.at_least is not None and divides(node))
+        text = _written(value.new, self._source.segment(node))
+        note = _note(site.rule, site.callee, site.failing[0], old, value.new)
+        applicability = Applicability.SAFE if safe else Applicability.UNSAFE
+        poor = _is_poor(site, fix, old, value.new) or (fix.at_least is not None and divides(node))
+        return Proposal(replacing(self._source, node, text, applicability, note=note), poor)
+
+    def _varies(self, node: ast.expr) -> bool:
+        variable = self.origins.scopes.variable(node) if isinstance(node, ast.Name) else None
+        return variable is not None and self.origins.scopes.uses[variable].lone_value is None
+
+    def _uses_of(self, parameter: str) -> list[_Use]:
+        """Return every execution of every call that has an argument from a literal of this file."""
+        if parameter not in self._uses:
+            self._uses[parameter] = list(self._found(parameter))
+        return self._uses[parameter]
+
+    def _found(self, parameter: str) -> Iterator[_Use]:
+        for judge in self._judges:
+            known = judge.constants()
+            if parameter not in known:
+                continue
+            spelled = next((own for own, name in judge.callee.renamed.items() if name == parameter), parameter)
+            for arrival in judge.arrivals:
+                trail = self.origins.trail(
+                    arrival, geometry.nodes(judge.callee, arrival).get(parameter), spelled, known[parameter]
+                )
+                if trail is not None:
+                    yield _Use(trail, judge, known)
+
+    def _around(self, uses: Sequence[_Use], literals: Mapping[int, ast.expr]) -> list[Trail]:
+        """Return all trails that share a holder with those of the literals: another value may go the same way."""
+        ours = [use.trail for use in uses if id(use.trail.literal) in literals]
+        holders = frozenset(holder for trail in ours for holder in trail.holders)
+        others = [use.trail for use in uses if id(use.trail.literal) not in literals and use.trail.holders & holders]
+        reads = frozenset(each for trail in others for each in trail.reads)
+        return [Trail(trail.literal, trail.reads | reads, trail.holders) for trail in ours]
+
+
+class _Value(NamedTuple):
+    new: Any
+
+
+def _best(site: Site, fix: Fix, failing: Sequence[Known], served: Sequence[Known]) -> _Value | None:
+    """Return the best value for a failing execution that is legal in all that it would serve."""
+    if not failing:
+        return None
+    for value in site.callee.contract.choices(site.rule, site.callee.contract.complete(failing[0])):
+        if all(_permits(site.callee, fix, value, known) for known in served):
+            return _Value(value)
+    return None
+
+
+def _permits(callee: Callee, fix: Fix, value: Any, known: Known) -> bool:
+    return callee.contract.permits(fix.parameter, value, callee.contract.complete(known)) is Verdict.PROVEN
+
+
+def _is_poor(site: Site, fix: Fix, old: Any, new: Any) -> bool:
+    """Say whether one value for sizes that differ costs much."""
+    sizes = fix.computed.sizes if fix.computed is not None else ()
+    return _is_much_less(old, new) and any(len(site.known(site.callee.contract.axes[name][0])) > 1 for name in sizes)
+
+
+def _is_much_less(old: Any, new: Any) -> bool:
+    return isinstance(old, int) and isinstance(new, int) and 2 * new < old
+
+
+def _note(rule: Rule, callee: Callee, known: Known, old: Any, new: Any) -> str:
+    """Tell what else would do where the value is so small that the call is slow."""
+    other = rule.advice(callee.contract.complete(known)) if _is_much_less(old, new) else None
+    return f"; faster: {other}" if other else ""
+
+
+def _written(value: Any, old: str) -> str:
+    """Write a value as Python, in the quotes that stood there."""
+    if isinstance(value, str) and old.startswith('"'):
+        return f'"{value}"'
+    return repr(value)
+
+
+def divides(node: ast.expr) -> bool:
+    """Say whether an expression is a quotient, `a // b`."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)

@@ -1,0 +1,324 @@
+"""Where the value of a kernel's argument is written down, as far as it is only handed on from there.
+
+A literal goes through names, parameters, defaults, partials, dicts, attributes and the cases of a test. What is found is
+a candidate: a repair made there is checked again before it is kept.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from codemods.evaluate.machine import Arrival, Caller, Given
+from codemods.repairs.scopes import Function, Scopes, Variable
+from codemods.values import same
+
+_LONGEST = 24  # names that one value is handed on through
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Say whether an expression is a literal number, string or None."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and node.value is not Ellipsis
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The way of a value from its literal to the kernel.
+
+    Attributes:
+        literal: where it is written down.
+        reads: the ids of the expressions that read it on the way.
+        holders: the variables that hold it on the way, or hold what holds it, and the names of such attributes.
+        annotated: whether a variable on the way has a type annotation.
+    """
+
+    literal: ast.expr
+    reads: frozenset[int] = frozenset()
+    holders: frozenset[Variable | str] = frozenset()
+    annotated: bool = False
+
+    @property
+    def value(self) -> Any:
+        return ast.literal_eval(self.literal)
+
+    def via(self, reads: Iterable[ast.expr], *holders: Variable | str, annotated: bool = False) -> Trail:
+        """Return the trail that goes on through the holders, and is read from them."""
+        all_reads, all_holders = self.reads | set(map(id, reads)), self.holders | set(holders)
+        return replace(self, reads=all_reads, holders=all_holders, annotated=self.annotated or annotated)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One search: the value that is looked for, and what was being executed where the expression stands."""
+
+    value: Any
+    callers: Sequence[Caller] = ()
+    case: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    left: int = _LONGEST
+
+
+class Origins:
+    """Finds the literals of one file that arguments have their values from.
+
+    Args:
+        tree: the file.
+        mentioned: says whether another file may import a name from this one.
+    """
+
+    def __init__(self, tree: ast.Module, mentioned: Callable[[str], bool]) -> None:
+        self.scopes = Scopes(tree)
+        self._mentioned = mentioned
+
+    def trail(self, arrival: Arrival, node: ast.expr | None, parameter: str, value: Any) -> Trail | None:
+        """Return the way of an argument's value in one execution; None where it is computed, or comes from elsewhere.
+
+        Args:
+            arrival: the execution.
+            node: the expression of the argument, None where the call spreads a dict that holds it.
+            parameter: the argument's name as the callee spells it.
+            value: its value.
+        """
+        search = _Search(value, arrival.callers, arrival.case)
+        found = self._spread(arrival.source[1], parameter, search) if node is None else self._trail(node, search)
+        return found if found is not None and same(found.value, value) else None
+
+    def trail_of(self, node: ast.expr, value: Any) -> Trail | None:
+        """Return the way of a value that an expression has wherever it is executed."""
+        found = self._trail(node, _Search(value))
+        return found if found is not None and same(found.value, value) else None
+
+    def free(self, trails: Sequence[Trail]) -> bool:
+        """Say whether nothing but these trails reads what holds a value on them, here or in another file."""
+        read = {each for trail in trails for each in trail.reads}
+        return all(self._free(holder, read) for trail in trails for holder in trail.holders)
+
+    def _free(self, holder: Variable | str, read: set[int]) -> bool:
+        if isinstance(holder, str):
+            return not self._mentioned(holder) and all(id(node) in read for node in self._attribute_reads(holder))
+        if isinstance(holder.scope, ast.Module) and self._mentioned(holder.name):
+            return False
+        return all(id(node) in read for node in self.scopes.uses[holder].reads)
+
+    def _trail(self, node: ast.expr | None, search: _Search) -> Trail | None:
+        if node is None or search.left == 0 or not self.scopes.holds(node):
+            return None
+        if is_literal(node):
+            return Trail(node)
+        search = replace(search, left=search.left - 1)
+        match node:
+            case ast.Name():
+                return self._of_name(node, search)
+            case ast.Attribute(attr=name):
+                values = self._lone(self._attribute_values(name), search)
+                return values.via([node], name) if values is not None else None
+            case ast.Subscript(value=held, slice=ast.Constant(value=key)):
+                return self._of_entry(held, key, search)
+            case _:
+                return None
+
+    def _of_name(self, node: ast.Name, search: _Search) -> Trail | None:
+        variable = self.scopes.variable(node)
+        if variable is None:
+            return None
+        uses = self.scopes.uses[variable]
+        if (value := uses.lone_value) is not None:
+            found = self._trail(value, search)
+        elif uses.only_parameter and isinstance(variable.scope, Function):
+            found = self._of_parameter(variable.scope, variable.name, search)
+        else:
+            return None
+        return found.via([node], variable, annotated=uses.annotated) if found is not None else None
+
+    def _of_parameter(self, function: Function, name: str, search: _Search) -> Trail | None:
+        """Follow a parameter to what its function was called with: by a caller, by the cases of a test, or to make an object."""
+        depth, caller = _caller(search.callers, function)
+        if caller is None:
+            return self._of_maker(function, name, search)
+        if caller.given is None:
+            literal = _of_case(function, name, search.case)
+            return Trail(literal) if literal is not None else None
+        return self._trail(_argument(function.args, caller.given, name), replace(search, callers=search.callers[:depth]))
+
+    def _of_maker(self, function: Function, name: str, search: _Search) -> Trail | None:
+        """Follow a parameter of `__init__`, which is done by the time of the call, to what objects of the file are made with."""
+        maker = self.scopes.scope_of(function)
+        if not isinstance(maker, ast.ClassDef):
+            return None
+        given: list[Given] = [
+            {**dict(enumerate(call.args, 1)), **{each.arg or "": each.value for each in call.keywords}}
+            for call in self._calls(maker.name)
+        ]
+        nodes = [_argument(function.args, each, name) for each in (*given, {})]
+        return self._lone({id(node): node for node in nodes if node is not None}.values(), search)
+
+    def _of_entry(self, holder: ast.expr, key: Any, search: _Search) -> Trail | None:
+        """Follow an entry of a dict, `options["block"]`."""
+        names: list[ast.Name] = []
+        found = self._trail(self._entry(holder, key, names), search)
+        variables = [variable for name in names if (variable := self.scopes.variable(name)) is not None]
+        return found.via(names, *variables) if found is not None else None
+
+    def _spread(self, call: ast.Call, parameter: str, search: _Search) -> Trail | None:
+        """Follow an argument that a call has from a dict, `f(**options)`."""
+        spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
+        if len(spread) != 1 or not self.scopes.holds(spread[0]):
+            return None
+        variable = self.scopes.variable(spread[0]) if isinstance(spread[0], ast.Name) else None
+        scope = variable.scope if variable is not None else None
+        if isinstance(scope, Function) and scope.args.kwarg is not None and variable == (scope, scope.args.kwarg.arg):
+            depth, caller = _caller(search.callers, scope)
+            passed = caller.given.get(parameter) if caller is not None and caller.given is not None else None
+            found = self._trail(passed, replace(search, callers=search.callers[:depth]))
+            return found.via(spread, Variable(scope, scope.args.kwarg.arg)) if found is not None else None
+        return self._of_entry(spread[0], parameter, search)
+
+    def _entry(self, node: ast.expr | None, key: Any, names: list[ast.Name]) -> ast.expr | None:
+        """Return the value of a dict's entry as its display writes it; add the names through which the dict is reached."""
+        match node:
+            case ast.Dict(keys=keys, values=values):
+                entries = zip(keys, values, strict=True)
+                found = [value for each, value in entries if isinstance(each, ast.Constant) and same(each.value, key)]
+                return found[0] if len(found) == 1 and None not in keys else None
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                found = [keyword.value for keyword in keywords if keyword.arg == key]
+                return found[0] if found and all(keyword.arg for keyword in keywords) else None
+            case ast.Name() if len(names) < _LONGEST:
+                names.append(node)
+                variable = self.scopes.variable(node)
+                value = self.scopes.uses[variable].lone_value if variable is not None else None
+                return self._entry(value, key, names)
+            case ast.Subscript(value=outer, slice=ast.Constant(value=outer_key)):
+                return self._entry(self._entry(outer, outer_key, names), key, names)
+            case _:
+                return None
+
+    def _lone(self, nodes: Iterable[ast.expr], search: _Search) -> Trail | None:
+        """Return the trail of the only one of some expressions that has the value."""
+        trails = [trail for node in nodes if (trail := self._trail(node, replace(search, callers=()))) is not None]
+        found = [trail for trail in trails if same(trail.value, search.value)]
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.scopes.tree))
+
+    def _calls(self, name: str) -> list[ast.Call]:
+        calls = (node for node in self._nodes if isinstance(node, ast.Call))
+        return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+    def _attribute_reads(self, name: str) -> Iterator[ast.Attribute]:
+        for node in self._nodes:
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+                yield node
+
+    def _attribute_values(self, name: str) -> Iterator[ast.expr]:
+        """Yield what an attribute of this name is set to: by a class, by a statement, or by the fields of an object made."""
+        for node in self._nodes:
+            match node:
+                case ast.ClassDef(name=maker, body=body):
+                    values = [_assigned(statement, name) for statement in body]
+                    yield from (value for value in values if value is not None)
+                    keywords = [keyword for call in self._calls(maker) for keyword in call.keywords]
+                    if not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in body):
+                        yield from (keyword.value for keyword in keywords if keyword.arg == name)
+                case ast.Assign(targets=[ast.Attribute(attr=found)], value=value) if found == name:
+                    yield value
+                case ast.AnnAssign(target=ast.Attribute(attr=found), value=ast.expr() as value) if found == name:
+                    yield value
+                case _:
+                    pass
+
+
+def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+            return value
+        case ast.AnnAssign(target=ast.Name(id=found), value=value) if found == name:
+            return value
+        case _:
+            return None
+
+
+def _caller(callers: Sequence[Caller], function: ast.AST) -> tuple[int, Caller | None]:
+    """Return the innermost execution of a function, and how many are around it."""
+    for depth in reversed(range(len(callers))):
+        if callers[depth].function is function:
+            return depth, callers[depth]
+    return 0, None
+
+
+def _argument(arguments: ast.arguments, given: Given, name: str) -> ast.expr | None:
+    """Return the expression of a parameter's argument, else its default."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
+    for index, (parameter, default) in enumerate(zip(positional, defaults, strict=True)):
+        if parameter.arg == name:
+            return given.get(name, given.get(index, default))  # type: ignore[arg-type]
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if parameter.arg == name:
+            return given.get(name, default)  # type: ignore[arg-type]
+    return None
+
+
+def _of_case(function: Function, name: str, case: Mapping[str, Any]) -> ast.expr | None:
+    """Return the literal that a test's decorators give a parameter, in the only row that has all values of the case."""
+    rows = (row for decorator in getattr(function, "decorator_list", ()) for row in _rows(decorator, function))
+    found = [row[name] for row in rows if name in row and is_literal(row[name]) and _agrees(row, case)]
+    return found[0] if len(found) == 1 else None
+
+
+def _agrees(row: Mapping[str, ast.expr], case: Mapping[str, Any]) -> bool:
+    literals = {name: node for name, node in row.items() if is_literal(node)}
+    return all(name in case and same(ast.literal_eval(node), case[name]) for name, node in literals.items())
+
+
+def _rows(decorator: ast.expr, function: Function) -> Iterator[dict[str, ast.expr]]:
+    """Yield the arguments that `parametrize`, or one of absl's decorators, writes down for each case."""
+    if not isinstance(decorator, ast.Call):
+        return
+    called = ast.unparse(decorator.func).rpartition(".")[2]
+    if called == "parametrize" and len(decorator.args) == 2 and isinstance(decorator.args[1], ast.List | ast.Tuple):
+        names = _names(decorator.args[0])
+        for row in decorator.args[1].elts:
+            if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
+                yield dict(zip(names, row.args, strict=False))
+            elif len(names) == 1:
+                yield {names[0]: row}
+            elif isinstance(row, ast.List | ast.Tuple):
+                yield dict(zip(names, row.elts, strict=False))
+    elif called == "product":
+        for keyword in decorator.keywords:
+            for element in keyword.value.elts if isinstance(keyword.value, ast.List | ast.Tuple) else ():
+                yield {keyword.arg or "": element}
+    elif called in ("parameters", "named_parameters"):
+        names = [parameter.arg for parameter in function.args.args if parameter.arg != "self"]
+        for row in decorator.args:
+            yield from _absl_row(row, names if called == "parameters" else ["testcase_name", *names])
+
+
+def _absl_row(row: ast.expr, names: Sequence[str]) -> Iterator[dict[str, ast.expr]]:
+    match row:
+        case ast.Dict(keys=keys, values=values):
+            named = [str(key.value) if isinstance(key, ast.Constant) else "" for key in keys]
+            yield {name: value for name, value in zip(named, values, strict=True) if name != "testcase_name"}
+        case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
+            yield {keyword.arg or "": keyword.value for keyword in keywords if keyword.arg != "testcase_name"}
+        case ast.Tuple(elts=values) | ast.List(elts=values):
+            yield {name: value for name, value in zip(names, values, strict=False) if name != "testcase_name"}
+        case _:
+            yield {names[0]: row}
+
+
+def _names(node: ast.expr) -> list[str]:
+    match node:
+        case ast.Constant(value=str(text)):
+            return [name.strip() for name in text.split(",") if name.strip()]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            return [str(each.value) for each in elements if isinstance(each, ast.Constant)]
+        case _:
+            return []

@@ -1,0 +1,160 @@
+"""Which variable a name of a file stands for, and all that binds and reads it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Scope: TypeAlias = Function | ast.ClassDef | ast.Module
+
+_TYPE_PARAMETERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple"))  # PEP 695; Python 3.11 has no such nodes
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+
+
+class Variable(NamedTuple):
+    """A name in the scope that binds it."""
+
+    scope: Scope
+    name: str
+
+    def __hash__(self) -> int:
+        return hash((id(self.scope), self.name))
+
+
+@dataclass
+class Uses:
+    """All that is done with a variable.
+
+    Attributes:
+        values: the expressions that it is set to by a plain assignment.
+        reads: where it is read.
+        parameter: whether it is a parameter of its function.
+        annotated: whether it has a type annotation.
+        otherwise: whether it is bound by anything else: a loop, an import, `global`, `del`, unpacking, ...
+    """
+
+    values: list[ast.expr] = field(default_factory=list[ast.expr])
+    reads: list[ast.Name] = field(default_factory=list[ast.Name])
+    parameter: bool = False
+    annotated: bool = False
+    otherwise: bool = False
+
+    @property
+    def lone_value(self) -> ast.expr | None:
+        """What it always holds, if it is set only once."""
+        return self.values[0] if len(self.values) == 1 and not (self.parameter or self.otherwise) else None
+
+    @property
+    def only_parameter(self) -> bool:
+        return self.parameter and not self.values and not self.otherwise
+
+
+class Scopes:
+    """The variables of a file."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.uses: dict[Variable, Uses] = {}
+        self._scope_of: dict[int, Scope] = {}
+        plain: set[int] = set()  # ids of the targets of plain assignments
+        shared: set[str] = set()
+        reads: list[ast.Name] = []
+        for scope, node in _walk(tree):
+            self._scope_of[id(node)] = scope
+            match node:
+                case ast.Name(ctx=ast.Load()):
+                    reads.append(node)
+                case ast.Assign(targets=[ast.Name() as target, *others], value=value) if not others:
+                    plain.add(id(target))
+                    self._of(scope, target.id).values.append(value)
+                case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                    plain.add(id(target))
+                    self._of(scope, target.id).values.append(value)
+                    self._of(scope, target.id).annotated = True
+                case ast.arg(arg=name, annotation=annotation):
+                    self._of(scope, name).parameter = True
+                    self._of(scope, name).annotated = annotation is not None
+                case ast.Global(names=names) | ast.Nonlocal(names=names):
+                    shared.update(names)
+                case _ if id(node) not in plain:
+                    for name in bindings(node):
+                        self._of(scope, name).otherwise = True
+                case _:
+                    pass
+        for variable, uses in self.uses.items():
+            uses.otherwise = uses.otherwise or variable.name in shared
+        for node in reads:
+            if (variable := self.variable(node)) is not None:
+                self.uses[variable].reads.append(node)
+
+    def holds(self, node: ast.AST) -> bool:
+        """Say whether a node is part of this file."""
+        return id(node) in self._scope_of
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        return self._scope_of[id(node)]
+
+    def variable(self, name: ast.Name) -> Variable | None:
+        """Return the variable that a name stands for; None for a builtin."""
+        scope = self._scope_of[id(name)]
+        found, inner = Variable(scope, name.id), scope
+        while found not in self.uses:
+            if isinstance(inner, ast.Module):
+                return None
+            inner = self._scope_of[id(inner)]
+            if not isinstance(inner, ast.ClassDef):  # what a class binds is not seen inside its functions
+                found = Variable(inner, name.id)
+        return found
+
+    def _of(self, scope: Scope, name: str) -> Uses:
+        return self.uses.setdefault(Variable(scope, name), Uses())
+
+
+def _walk(tree: ast.Module) -> Iterator[tuple[Scope, ast.AST]]:
+    """Yield every node with the scope in which its names are looked up; an assignment comes before its parts."""
+    pending: list[tuple[Scope, ast.AST]] = [(tree, tree)]
+    while pending:
+        outer, node = pending.pop()
+        yield outer, node
+        inner = node if isinstance(node, _SCOPES) else outer
+        outside = _outside(node)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.arguments):  # defaults and annotations stand outside of the function
+                pending += ((inner if isinstance(each, ast.arg) else outer, each) for each in ast.iter_child_nodes(child))
+            else:
+                pending.append((outer if id(child) in outside else inner, child))
+
+
+def _outside(node: ast.AST) -> set[int]:
+    """The ids of the children of a scope that are evaluated outside of it."""
+    outside: list[ast.AST] = [*getattr(node, "decorator_list", ()), *getattr(node, "bases", ()), *getattr(node, "keywords", ())]
+    return {id(each) for each in outside} if isinstance(node, _SCOPES) else set()
+
+
+def bindings(node: Any) -> Iterator[str]:
+    """Yield the names that a node binds by itself."""
+    match node:
+        case ast.Name(id=name, ctx=context) if not isinstance(context, ast.Load):
+            yield name
+        case ast.arg(arg=name):
+            yield name
+        case ast.alias(name=original, asname=renamed):
+            yield renamed or original.partition(".")[0]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+            | ast.MatchMapping(rest=str(name))
+        ):
+            yield name
+        case _ if type(node).__name__ in _TYPE_PARAMETERS:
+            yield node.name
+        case _:
+            pass

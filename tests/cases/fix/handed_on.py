@@ -1,0 +1,86 @@
+"""Values that are handed on from where they are written down."""
+
+import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+q, kv = jnp.zeros((4, 8, 128)), jnp.zeros((1, 64, 16, 128))
+lens, six, eight = jnp.zeros((4,), jnp.int32), jnp.zeros((4, 6), jnp.int32), jnp.zeros((4, 8), jnp.int32)
+
+import functools
+from dataclasses import dataclass
+
+import pytest
+
+
+def local():
+    block = 4
+    return paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)
+
+
+def also_printed():
+    block = 4
+    print(block)
+    return paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)
+
+
+kernel = functools.partial(paged_attention, pages_per_compute_block=4)
+kernel(q, kv, kv, lens, six)
+
+
+def keyword_only(table, *, block=4):
+    return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=block)
+
+
+keyword_only(six)
+keyword_only(eight, block=8)
+
+
+def passed(table, block):
+    return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=block)
+
+
+passed(six, 4)
+passed(eight, block=4)
+
+
+@pytest.mark.parametrize("block", [4, 2])
+def test_one(block):
+    paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)
+
+
+@pytest.mark.parametrize("pages, block", [(6, 4), (8, 4), (9, 4)])
+def test_pairs(pages, block):
+    table = jnp.zeros((4, pages), jnp.int32)
+    paged_attention(q, kv, kv, lens, table, pages_per_compute_block=block)
+
+
+@dataclass
+class Config:
+    block: int = 4
+
+
+config = Config()
+paged_attention(q, kv, kv, lens, six, pages_per_compute_block=config.block)
+
+
+class Layer:
+    def __init__(self, size=5):
+        self.size = size
+
+    def __call__(self, table):
+        return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=self.size)
+
+
+Layer()(six)
+
+SETTINGS = {"attention": {"block": 4, "mode": "kv_head"}}
+paged_attention(q, kv, kv, lens, six, pages_per_compute_block=SETTINGS["attention"]["block"])
+
+
+def forwarding(table, **options):
+    return paged_attention(q, kv, kv, lens, table, **options)
+
+
+forwarding(six, pages_per_compute_block=4)
+for each in (4, 5):
+    paged_attention(q, kv, kv, lens, six, pages_per_compute_block=each)
