@@ -15,9 +15,13 @@ MAX_SPLITS = 4  # conditions that are tried both ways
 _MAX_SIZE = 48  # comparisons among what is known and has to do with the question, for it to be worth while
 
 
-@lru_cache(maxsize=4096)
-def follows(formula: Formula, known: tuple[Formula, ...]) -> bool | None:
+def follows(formula: Formula, known: Iterable[Formula]) -> bool | None:
     """Return True if the formula follows from what is known, False if its opposite does, else None."""
+    return _follows(formula, tuple(known))
+
+
+@lru_cache(maxsize=4096)
+def _follows(formula: Formula, known: tuple[Formula, ...]) -> bool | None:
     outcome = Facts(known).decide(formula)
     if outcome is not None:
         return outcome
@@ -28,9 +32,13 @@ def follows(formula: Formula, known: tuple[Formula, ...]) -> bool | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-@lru_cache(maxsize=4096)
-def consistent(known: tuple[Formula, ...]) -> bool:
+def consistent(known: Iterable[Formula]) -> bool:
     """Say whether conditions may hold together, as far as can be told."""
+    return _consistent(tuple(known))
+
+
+@lru_cache(maxsize=4096)
+def _consistent(known: tuple[Formula, ...]) -> bool:
     return _settled(known) is not None
 
 

@@ -95,7 +95,7 @@ class Judge:
             condition = both(*(formula for formula, _ in combination))
             arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
             known = [each.formula for each in self.arrival.path] + [condition]
-            if condition is False or not consistent(tuple(known)):
+            if condition is False or not consistent(known):
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
@@ -152,7 +152,7 @@ class Judge:
         used = set().union(*map(integers, (formula, *known)))
         facts = [*known, *(fact for array in self.callee.contract.arrays
                            for fact in geometry.shape_facts(array, arguments.get(array.name), used))]  # fmt: skip
-        outcome = follows(formula, tuple(facts))
+        outcome = follows(formula, facts)
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
         seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
