@@ -15,8 +15,9 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from codemods.findings import Edit
-from codemods.source import Source, SourceError
+from codemods.source import Source, SourceError, depth
 
+_TYPE_PARAMETERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple"))  # PEP 695; Python 3.11 has no such nodes
 _DEEPEST = 100  # LibCST overflows the stack of the process at about 2000 brackets, and is slow long before
 
 
@@ -92,9 +93,11 @@ def inspect(source: Source, edit: Edit) -> None:
     extent = _extent(source, node)
     before = source.text[extent.start : extent.end]
     after = splice(before, [Edit(place.start - extent.start, place.end - extent.start, edit.replacement)])
-    if _outline(_expression(before)) != _outline(node):
+    old, new = _expression(before), _expression(after)
+    if _outline(old) != _outline(node):
         raise RewriteError("where the expression stands is not certain")  # Python 3.11, inside an f-string
-    _expression(after)
+    if lost := _assigned(old) - _assigned(new):
+        raise RewriteError(f"{', '.join(sorted(lost))} would no longer be assigned there")
     for snippet in (before, after):
         _round_trip(f"({snippet.decode()})", "parse_expression")
 
@@ -166,22 +169,33 @@ def _is_import_of(node: ast.AST, module: str, name: str) -> bool:
 
 
 def _bound_names(tree: ast.Module, module: str) -> set[str]:
-    """Return every name that some scope of the file binds, but for what it imports from `module` as it is called there."""
+    """Return every name that some scope of the file binds, but for what it imports from `module` as it is called there.
+
+    A name that is read but never bound comes from a `*` import or from nowhere, and a binding at the top would change that.
+    """
     names: set[str] = set()
+    read: set[str] = set()
+    imported: set[str] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+            case ast.Name(id=name, ctx=ast.Load()):
+                read.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.MatchMapping(rest=str(name)):
                 names.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 names.add(name)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                bound = ((alias.asname or alias.name).partition(".")[0] for alias in aliases)
-                names.update(each for each in bound if not _is_import_of(node, module, each))
+                bound = {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
+                ours = {each for each in bound if _is_import_of(node, module, each)}
+                imported |= ours
+                names |= bound - ours
+            case _ if type(node).__name__ in _TYPE_PARAMETERS:
+                names.add(getattr(node, "name"))  # noqa: B009
             case _:
                 pass
-    return names
+    return names | (read - imported)
 
 
 def _enclosing(source: Source, place: _Range) -> ast.expr | None:
@@ -246,16 +260,14 @@ def _expression(snippet: bytes) -> ast.expr:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise RewriteError(f"{snippet.decode()!r} is no expression: {reason}") from None
-    if _depth(node) > _DEEPEST:
+    if depth(node)[0] > _DEEPEST:
         raise RewriteError("the expression is nested too deeply")
     return node
 
 
-def _depth(node: ast.AST) -> int:
-    level, depth = [node], 0
-    while level:
-        level, depth = [child for each in level for child in ast.iter_child_nodes(each)], depth + 1
-    return depth
+def _assigned(node: ast.AST) -> set[str]:
+    """Return the names that `:=` binds."""
+    return {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
 
 
 def _round_trip(snippet: str, parser: Literal["parse_module", "parse_expression"]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from codemods.findings import Edit
 from codemods.rewrite import RewriteError, apply, displacement, import_edit, inspect
-from codemods.source import Source
+from codemods.source import MAX_DEPTH, Source
 
 
 def source(text: str | bytes) -> Source:
@@ -85,6 +86,7 @@ def test_an_edit_may_cover_what_is_whole(text: str, old: str, new: str, expected
         ("f(a=1 * 4)\n", "4", "2 + 3", "more would change"),  # precedence
         ("f(a=4)\ny = 1\n", "4)\ny", "3)\ny", "LibCST does not parse"),
         ("f(f'{f(4)=}')\n", "4", "5", "more would change|not certain"),
+        ("f(a=(b := 4))\n", "b := 4", "5", "b would no longer be assigned"),
         ("f(a=4)\n", "4", "[" * 150 + "5" + "]" * 150, "nested too deeply"),
         ("f(a=4)\n", "4", "-" * 150 + "5", "nested too deeply"),
         ("f(a=4)\n", "4", "a" + ".b()" * 150, "nested too deeply"),
@@ -118,8 +120,8 @@ def test_several_edits_are_made_together() -> None:
     assert move(len(file.text)) == len(file.text) + 11
 
 
-def test_comparing_does_not_recurse() -> None:
-    text = "f(a=4)\n" + "x = " + "1 + " * 900 + "1\n"
+def test_an_expression_as_deep_as_is_allowed_elsewhere_is_no_obstacle() -> None:
+    text = "f(a=4)\n" + "x = " + "1 + " * (MAX_DEPTH - 10) + "1\n"
     assert rewritten(text, "4", "5") == text.replace("4", "5", 1).encode()
 
 
@@ -177,6 +179,11 @@ class TestImports:
             "from other import f\n",
             "try: pass\nexcept E as f: pass\n",
             "match x:\n    case [*f]: pass\n",
+            "match x:\n    case {**f}: pass\n",
+            "del f\n",
+            "from elsewhere import *\nf()\n",
+            pytest.param("def g[f](): pass\n", marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 695")),
+            pytest.param("type A[*f] = x\n", marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 695")),
         ],
     )
     def test_a_name_that_is_taken_is_refused(self, text: str) -> None:
@@ -184,7 +191,7 @@ class TestImports:
             import_edit(source(text), "m.n", "f")
 
     def test_the_same_import_inside_a_function_takes_no_name(self) -> None:
-        assert import_edit(source("def g():\n    from m.n import f\n"), "m.n", "f") is not None
+        assert import_edit(source("def g():\n    from m.n import f\n    f()\n"), "m.n", "f") is not None
 
 
 names = st.sampled_from(["a", "é", "名", "x1"])

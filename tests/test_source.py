@@ -49,14 +49,16 @@ def test_columns_count_code_points_and_offsets_count_bytes() -> None:
 @pytest.mark.parametrize(
     ("data", "message", "line"),
     [
-        (b"x = (\n", "cannot be parsed: '\\(' was never closed", 1),
+        (b"x = (\n", "cannot be parsed: '\\(' was never closed \\(as Python 3", 1),
         (b"x = 1\ny = $\n", "cannot be parsed: invalid syntax", 2),
         (b"x = 1\n\xff\n", "cannot be decoded as utf-8: invalid start byte", 2),
         (b"# coding: nope\n", "cannot be decoded: unknown encoding: nope", 1),
         (b"# coding: ascii\nx = 1\n\n\xff\n", "cannot be decoded as ascii", 4),
-        (b"x = 1\nx\x00y\n", "cannot be parsed: source code string cannot contain null bytes", 1),
+        (b"x = 1\nx\x00y\n", "cannot be parsed: a NUL byte is no Python", 2),
         (b"(" * 1000, "cannot be parsed: too many nested parentheses", 1),
         (b"x = " + b"-" * 100_000 + b"1", "cannot be parsed: nested too deeply", 1),
+        pytest.param(b"\nx = " + b"1 + " * 400 + b"1", "is not checked: nested too deeply, 403 levels", 2, id="sum"),
+        pytest.param(b"if x: pass\n" + b"elif x: pass\n" * 400, "is not checked: nested too deeply", 401, id="elif"),
     ],
 )
 def test_what_is_no_python_is_refused_with_its_line(data: bytes, message: str, line: int) -> None:
