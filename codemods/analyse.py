@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -55,19 +55,22 @@ class Judged:
     decisive: Outcome
 
 
-def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) -> tuple[list[CallSite], list[Finding]]:
+def analyse(
+    sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = (), watch: Callable[[str], None] | None = None
+) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
 
     Args:
         sources: parsed files that may hold such calls.
         root: the folder from which the tree's modules are imported.
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
+        watch: is told the path of each file before it is executed.
 
     Returns:
         The call sites, and a finding for each rule at each of them that is violated or unproven.
     """
     program = Program(sources, root)
-    sites = _sites(program, sources, root)
+    sites = _sites(program, sources, root, watch or (lambda path: None))
     judges = {id(site): list(_judges(site, chips)) for site in sites}
     uses = _uses(judge for group in judges.values() for judge in group)
     call_sites: list[CallSite] = []
@@ -85,7 +88,7 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     return call_sites, findings
 
 
-def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site]:
+def _sites(program: Program, sources: Sequence[Source], root: Path, watch: Callable[[str], None]) -> list[Site]:
     """Execute the files, then those that may call a function with a call site; return the call sites that are reached."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
@@ -93,6 +96,7 @@ def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site
 
     def execute(files: Iterable[Source], names: Iterable[str]) -> None:
         for source in files:
+            watch(source.path)
             execution = Execution(program, source, names)
             execution.run()
             for each in execution.arrived:

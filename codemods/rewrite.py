@@ -119,11 +119,11 @@ def import_edit(source: Source, module: str, name: str) -> Edit | None:
     anchor = _anchor(body)
     if anchor is None:
         line = min([node.lineno for node in ast.walk(body[0]) if isinstance(node, ast.expr | ast.stmt)])
-        return _insertion(source, line - 1, statement + _newline(source, line))
+        return _insertion(source, line - 1, statement + newline_of(source, line))
     end = anchor.end_lineno or anchor.lineno
     for each in body:  # those after a semicolon on the same line
         end = (each.end_lineno or end) if each.lineno == end else end
-    newline = _newline(source, end)
+    newline = newline_of(source, end)
     # A docstring and the __future__ imports are sections of their own.
     gap = "" if _is_import(anchor) and not _is_future(anchor) else newline
     if end == len(source.line_starts):  # the file ends without a newline
@@ -137,8 +137,10 @@ def _insertion(source: Source, line: int, text: str) -> Edit:
     return Edit(offset, offset, text)
 
 
-def _newline(source: Source, line: int) -> str:
-    found = re.compile(rb"\r\n|\r|\n").search(source.text, source.line_starts[line - 1])
+def newline_of(source: Source, line: int) -> str:
+    """Return how a line ends; if the file ends there, how its first line does."""
+    newline = re.compile(rb"\r\n|\r|\n")
+    found = newline.search(source.text, source.line_starts[line - 1]) or newline.search(source.text)
     return found[0].decode() if found else "\n"
 
 

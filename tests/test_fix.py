@@ -260,6 +260,14 @@ class TestFixpoint:
         assert result.report.fixed == 2
         assert Path("a.py").read_text() == "paged_attention(pages=6, block=3, mode=None)\n"
 
+    def test_comments_that_suppress_nothing_are_removed_on_request(self) -> None:
+        text = IMPORT + f"{CALL}  # shapecheck: ignore[SC201]\n{FIXED}  # mine  # shapecheck: ignore[SC102]\n"
+        Path("a.py").write_text(text)
+        assert run(settings=Settings(ignore=("SC102",)))[1] == []
+        result, _ = run(settings=Settings(select=("SC",)))
+        assert not result.failed
+        assert Path("a.py").read_text() == IMPORT + f"{FIXED}\n{FIXED}  # mine\n"
+
 
 def widened(source: Source, finding: Finding) -> Finding:
     """Let the fix replace the whole call."""
