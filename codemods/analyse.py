@@ -190,12 +190,19 @@ def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
         message=rule.message,
         relation=rule.relation.text,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
-        reason=str(decisive.reason or ""),
+        reason=_worded(decisive.reason, site.source),
         advice=judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known)),
         counterexample=decisive.counterexample,
         contexts=_contexts(judged, judge.arrival.case),
         fix=fix,
     )
+
+
+def _worded(reason: Reason | None, source: Source) -> str:
+    """Return a reason with its line as the user counts them."""
+    if reason is not None and reason.path == source.path and (cell := source.cell_at(reason.line)) is not None:
+        reason = replace(reason, path=f"{reason.path}:cell {cell.number}", line=reason.line - cell.first + 1)
+    return str(reason or "")
 
 
 def _at_fault(site: Site, judge: Judge, rule: Rule) -> ast.expr:

@@ -11,8 +11,9 @@ from codemods.callers import find
 from codemods.codes import UNUSED
 from codemods.config import Settings
 from codemods.evaluate.relevance import states_contract
-from codemods.files import Candidate, Found, Project, shown
+from codemods.files import NOTEBOOK, Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report
+from codemods.notebook import source_of
 from codemods.source import Source, SourceError
 from codemods.suppress import Suppressions, skips_file
 from shapecheck.chip import Chip, chip_of
@@ -80,7 +81,7 @@ def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileErro
         try:
             source = _parsed(candidate)
         except SourceError as error:
-            errors.append(FileError(candidate.path, error.line, str(error)))
+            errors.append(FileError(candidate.path, error.line, str(error), cell=error.cell))
         except Exception as error:
             errors.append(_crash(candidate.path, error))
         else:
@@ -116,25 +117,35 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse) -
 def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[FileError], fixed: Sequence[Finding] = ()) -> Run:
     """Put together what is known of each project; `fixed` is what was repaired."""
     problems = [FileError(*problem) for problem in found.problems]
+    sources = {path: source for each in examined for path, source in each.sources.items()}
     report = Report(
         findings=sorted((finding for each in examined for finding in each.findings), key=_finding_order),
         call_sites=sorted((site for each in examined for site in each.call_sites), key=_site_order),
         errors=sorted(
-            [*problems, *errors, *(error for each in examined for error in each.errors)],
+            [
+                *problems,
+                *(_in_cell(error, sources) for error in (*errors, *(error for each in examined for error in each.errors))),
+            ],
             key=lambda error: (error.path, error.line),
         ),
         files=found.files,
         parsed=sum(len(each.sources) for each in examined),
     )
-    sources = {path: source for each in examined for path, source in each.sources.items()}
     return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))
+
+
+def _in_cell(error: FileError, sources: Mapping[str, Source]) -> FileError:
+    """Return an error of a notebook that was parsed with its line as the user counts them."""
+    cell = sources[error.path].cell_at(error.line) if error.path in sources and error.line > 1 else None
+    return replace(error, line=error.line - cell.first + 1, cell=cell.number) if cell else error
 
 
 def _parsed(candidate: Candidate) -> Source | None:
     """Return the file, parsed; None where a comment asks to leave it alone."""
-    if len(candidate.data) > _LARGEST:
-        raise SourceError(f"is not checked: larger than {_LARGEST // 1_000_000} MB")
-    source = Source(candidate.path, candidate.data)
+    largest = _LARGEST * (10 if candidate.path.endswith(NOTEBOOK) else 1)  # of a notebook, most is output
+    if len(candidate.data) > largest:
+        raise SourceError(f"is not checked: larger than {largest // 1_000_000} MB")
+    source = source_of(candidate.path, candidate.data)
     if skips_file(source):
         return None
     _ = source.tree  # parse it now: here a failure is reported

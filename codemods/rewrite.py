@@ -46,7 +46,7 @@ def apply(source: Source, edits: Iterable[Edit]) -> Source:
     taken = [_Range(edit.start, edit.end) for edit in edits]
     put = [_Range(move(edit.end) - len(edit.replacement.encode()), move(edit.end)) for edit in edits]
     try:
-        result = Source(source.path, source.restore(text))
+        result = type(source)(source.path, source.restore(text))
         intact = result.text == text and _outline_without(taken, source) == _outline_without(put, result)
     except SourceError as error:
         raise RewriteError(f"the result {error}") from None

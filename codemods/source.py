@@ -9,8 +9,9 @@ import re
 import sys
 import tokenize
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 _NEWLINE = re.compile(rb"\r\n|\r|\n")  # not str.splitlines: it also splits at form feeds and U+2028
 
@@ -21,11 +22,20 @@ _TOO_DEEP = "nested too deeply"
 
 
 class SourceError(Exception):
-    """A file that cannot be decoded or parsed; `line` counts from 1."""
+    """A file that cannot be decoded or parsed; `line` counts from 1, in the cell of a notebook whose number is `cell`."""
 
-    def __init__(self, message: str, line: int = 1) -> None:
+    def __init__(self, message: str, line: int = 1, cell: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+        self.cell = cell
+
+
+class Cell(NamedTuple):
+    """A code cell of a notebook: its number among all cells, from 1, and its lines in the source that they make up."""
+
+    number: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,13 @@ class Span:
     column: int
     end_line: int
     end_column: int
+    cell: Cell | None = None
+
+    @property
+    def shown(self) -> Span:
+        """The same with lines as the user counts them: in a notebook, within the cell."""
+        before = self.cell.first - 1 if self.cell else 0
+        return replace(self, line=self.line - before, end_line=self.end_line - before)
 
 
 class Source:
@@ -71,21 +88,16 @@ class Source:
         Raises:
             SourceError: the file is no valid Python for the running interpreter.
         """
-        if (nul := self.text.find(b"\0")) >= 0:  # the parser would not say where
-            raise SourceError("cannot be parsed: a NUL byte is no Python", _lines_before(self.text[:nul]) + 1)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a SyntaxWarning of the scanned code is not ours to print
-                tree = ast.parse(self.text.decode(), self.path)
-        except SyntaxError as error:
-            version = "{}.{}".format(*sys.version_info)
-            raise SourceError(f"cannot be parsed: {error.msg} (as Python {version})", error.lineno or 1) from None
-        except (RecursionError, MemoryError):
-            raise SourceError(f"cannot be parsed: {_TOO_DEEP}") from None
-        levels, line = depth(tree)
-        if levels > MAX_DEPTH:
-            raise SourceError(f"is not checked: {_TOO_DEEP}, {levels} levels", line)
-        return tree
+        return parse(self.code.decode(), self.path)
+
+    @cached_property
+    def code(self) -> bytes:
+        """The text as the parser is to see it: of the same length."""
+        return self.text
+
+    def cell_at(self, line: int) -> Cell | None:
+        """Return the cell of a notebook that a line is in."""
+        return None
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -101,7 +113,8 @@ class Source:
         start_line, end_line = node.lineno, node.end_lineno or node.lineno
         start = self.line_starts[start_line - 1] + node.col_offset
         end = self.line_starts[end_line - 1] + (node.end_col_offset or 0)
-        return Span(start, end, start_line, self._column(start_line, start), end_line, self._column(end_line, end))
+        columns = self._column(start_line, start), self._column(end_line, end)
+        return Span(start, end, start_line, columns[0], end_line, columns[1], self.cell_at(start_line))
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """Return the source of a node."""
@@ -110,6 +123,29 @@ class Source:
 
     def _column(self, line: int, offset: int) -> int:
         return len(self.text[self.line_starts[line - 1] : offset].decode()) + 1
+
+
+def parse(code: str, path: str = "") -> ast.Module:
+    """Return the syntax tree of a file.
+
+    Raises:
+        SourceError: it is no valid Python for the running interpreter, or nested too deeply to be followed.
+    """
+    if (nul := code.find("\0")) >= 0:  # the parser would not say where
+        raise SourceError("cannot be parsed: a NUL byte is no Python", lines_before(code[:nul].encode()) + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a SyntaxWarning of the scanned code is not ours to print
+            tree = ast.parse(code, path)
+    except SyntaxError as error:
+        version = "{}.{}".format(*sys.version_info)
+        raise SourceError(f"cannot be parsed: {error.msg} (as Python {version})", error.lineno or 1) from None
+    except (RecursionError, MemoryError):
+        raise SourceError(f"cannot be parsed: {_TOO_DEEP}") from None
+    levels, line = depth(tree)
+    if levels > MAX_DEPTH:
+        raise SourceError(f"is not checked: {_TOO_DEEP}, {levels} levels", line)
+    return tree
 
 
 def depth(tree: ast.AST) -> tuple[int, int]:
@@ -122,7 +158,8 @@ def depth(tree: ast.AST) -> tuple[int, int]:
     return levels, line
 
 
-def _lines_before(data: bytes) -> int:
+def lines_before(data: bytes) -> int:
+    """Return how many lines end in a piece of text."""
     return len(_NEWLINE.findall(data))
 
 
@@ -134,7 +171,7 @@ def _decode(data: bytes) -> tuple[str, bytes]:
     except (SyntaxError, LookupError) as error:  # an unknown encoding, or one that is no encoding of text
         raise SourceError(f"cannot be decoded: {error}") from None
     except UnicodeDecodeError as error:
-        line = _lines_before(data[: error.start]) + 1
+        line = lines_before(data[: error.start]) + 1
         raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason}", line) from None
     except UnicodeError as error:  # the codec itself refuses
         raise SourceError(f"cannot be decoded: {error}") from None

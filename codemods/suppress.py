@@ -121,7 +121,7 @@ def _codes(listed: str | None) -> frozenset[str] | None:
 
 def tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
     """Yield the tokens of a file, as far as there are any; their columns count code points, from 0."""
-    text = io.StringIO(source.text.decode(), newline=None)  # lines end where the parser says they do: at a lone CR as well
+    text = io.StringIO(source.code.decode(), newline=None)  # lines end where the parser says they do: at a lone CR as well
     try:
         yield from tokenize.generate_tokens(text.readline)
     except (tokenize.TokenError, SyntaxError):  # the parser has its say about that
@@ -130,7 +130,7 @@ def tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
 
 def _unused(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) -> Finding:
     (line, column), (_, end) = token.start, token.end
-    span = Span(offset(source, token.start), offset(source, token.end), line, column + 1, line, end + 1)
+    span = Span(offset(source, token.start), offset(source, token.end), line, column + 1, line, end + 1, source.cell_at(line))
     own = OWN_CODES[UNUSED]
     listed = ", ".join(codes)
     message = f"nothing to suppress{' of ' if codes else ''}{listed}"
