@@ -35,8 +35,8 @@ def add_ignores(found: Found, analyse: Analyse, write: Write | None) -> tuple[Ru
         commented: dict[str, Source] = {}
         findings = [finding for finding in before.findings if finding.code != UNUSED]
         for path, source in before.sources.items():
-            edits = list(_comments(source, [finding for finding in findings if finding.path == path]))
             try:
+                edits = list(_comments(source, [finding for finding in findings if finding.path == path]))
                 if edits:
                     commented[path] = apply(source, edits)
             except RewriteError as error:
@@ -116,6 +116,8 @@ class _Layout(NamedTuple):
         for line in (span.line, span.end_line, call.line, call.end_line):
             if line in self.ends:
                 return line, True
+        if call.line not in self.begins:
+            raise RewriteError("where a comment may stand is not certain")
         return self.begins[call.line], False
 
 

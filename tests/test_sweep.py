@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from codemods.analyse import analyse
-from codemods.check import Run
+from codemods.check import Run, check
 from codemods.config import Configuration
 from codemods.files import discover
 from codemods.fix import Change, fix
+from codemods.ignores import add_ignores
 from codemods.source import Source, SourceError
 from codemods.words import Words
 from codemods.write import write
 
 from .seeds import Seeded, seeded
 
-SAMPLE = 40  # files
+SAMPLE = 20  # files
 LARGEST = 60_000  # bytes, in the sample
 LEGAL = {b"12", b"24"}
 
@@ -45,8 +47,8 @@ def repair() -> tuple[Run, list[Change]]:
     return fix(found, analyse, lambda candidate, data: write(candidate.path, data, candidate.stamp))
 
 
-def outcome(seed: Seeded) -> str:
-    """Put a file in place and fix it: "fixed", "left", or what is wrong with the result."""
+def fixed(seed: Seeded) -> str:
+    """Put a file in place and fix it: "done", "left", or what is wrong with the result."""
     file = Path("a.py")
     file.write_bytes(seed.data)
     os.utime(file, ns=(1, 1))
@@ -60,7 +62,26 @@ def outcome(seed: Seeded) -> str:
         return "more was changed than the number"
     if repair()[1] or file.read_bytes() != result:
         return "there was more to do"
-    return "fixed"
+    return "done"
+
+
+def ignored(seed: Seeded) -> str:
+    """Put a file in place and add comments to it: "done", "left", or what is wrong with the result."""
+    file = Path("a.py")
+    file.write_bytes(seed.data)
+    found = discover(["."], Configuration(), Words())
+    run, changes = add_ignores(found, analyse, lambda candidate, data: write(candidate.path, data, candidate.stamp))
+    result = file.read_bytes()
+    if run.report.errors or run.failed:
+        return "a finding is not ignored"
+    if not changes:
+        return "left" if result == seed.data else "touched without a finding"
+    before = seed.data.splitlines(keepends=True)
+    new = [line for line in result.splitlines(keepends=True) if line not in set(before)]
+    if len(new) != 1 or b"# shapecheck: ignore[" not in new[0] or result.count(b"\n") - seed.data.count(b"\n") > 1:
+        return "more was changed than a comment"
+    again = discover(["."], Configuration(lambda each: each._replace(select=("SC",), ignore=("SC5",))), Words())
+    return "it is not clean" if check(again, analyse).report.findings else "done"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pyproject.toml").touch()  # imports start from here
 
 
-def swept(paths: list[Path]) -> dict[str, list[Path]]:
+def swept(paths: list[Path], outcome: Callable[[Seeded], str]) -> dict[str, list[Path]]:
     outcomes: dict[str, list[Path]] = {}
     for path in paths:
         if (seed := sown(path)) is not None:
@@ -77,16 +98,22 @@ def swept(paths: list[Path]) -> dict[str, list[Path]]:
     return outcomes
 
 
-def test_a_sample_of_public_files() -> None:
+def sample() -> list[Path]:
     small = [path for path in public_files() if 0 < path.stat().st_size <= LARGEST]
-    outcomes = swept(Random(1).sample(small, min(SAMPLE, len(small))))
-    assert set(outcomes) <= {"fixed", "left"}, outcomes
-    assert len(outcomes["fixed"]) > SAMPLE // 3  # code is mostly put where an execution that the source spells out gets to it
+    return Random(1).sample(small, min(SAMPLE, len(small)))
+
+
+@pytest.mark.parametrize("outcome", [fixed, ignored])
+def test_a_sample_of_public_files(outcome: Callable[[Seeded], str]) -> None:
+    outcomes = swept(sample(), outcome)
+    assert set(outcomes) <= {"done", "left"}, outcomes
+    assert len(outcomes["done"]) > SAMPLE // 3  # code is mostly put where an execution that the source spells out gets to it
 
 
 @pytest.mark.sweep
-def test_every_public_file() -> None:
-    outcomes = swept(public_files())
+@pytest.mark.parametrize("outcome", [fixed, ignored])
+def test_every_public_file(outcome: Callable[[Seeded], str]) -> None:
+    outcomes = swept(public_files(), outcome)
     print({kind: len(paths) for kind, paths in outcomes.items()})
-    assert set(outcomes) <= {"fixed", "left"}, outcomes
-    assert len(outcomes["fixed"]) > len(outcomes["left"])
+    assert set(outcomes) <= {"done", "left"}, outcomes
+    assert len(outcomes["done"]) > len(outcomes["left"])
