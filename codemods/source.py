@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import codecs
-import io
 import re
 import sys
 import tokenize
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 _NEWLINE = re.compile(rb"\r\n|\r|\n")  # not str.splitlines: it also splits at form feeds and U+2028
@@ -68,7 +68,8 @@ class Source:
         self.path = path
         self.data = data
         self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        self.encoding, self.text = _decode(data.removeprefix(self._mark))
+        self.encoding = _encoding(data)
+        self.text = _decode(data.removeprefix(self._mark), self.encoding)
 
     def restore(self, text: bytes) -> bytes:
         """Return the file's bytes for a changed `text`.
@@ -163,12 +164,22 @@ def lines_before(data: bytes) -> int:
     return len(_NEWLINE.findall(data))
 
 
-def _decode(data: bytes) -> tuple[str, bytes]:
-    """Return the encoding that the file declares (PEP 263) and its contents as UTF-8."""
+def _encoding(data: bytes) -> str:
+    """Return the encoding that a file declares (PEP 263), in one of its first two lines, or by a byte order mark."""
+    ends = [0, *(found.end() for found in islice(_NEWLINE.finditer(data), 2)), len(data)]
+    lines = (data[start:end] for start, end in pairwise(ends))  # `io` knows no line that ends in a lone CR
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding, _ = tokenize.detect_encoding(lines.__next__)
+    except SyntaxError as error:  # an unknown one, or one that the mark contradicts
+        raise SourceError(f"cannot be decoded: {error}") from None
+    return encoding.removesuffix("-sig")
+
+
+def _decode(data: bytes, encoding: str) -> bytes:
+    """Return the contents of a file as UTF-8."""
+    try:
         text = data.decode(encoding)
-    except (SyntaxError, LookupError) as error:  # an unknown encoding, or one that is no encoding of text
+    except LookupError as error:  # no encoding of text
         raise SourceError(f"cannot be decoded: {error}") from None
     except UnicodeDecodeError as error:
         line = lines_before(data[: error.start]) + 1
@@ -177,4 +188,4 @@ def _decode(data: bytes) -> tuple[str, bytes]:
         raise SourceError(f"cannot be decoded: {error}") from None
     if text.encode(encoding) != data:
         raise SourceError(f"does not survive a round trip through {encoding}")
-    return encoding, text.encode()
+    return text.encode()

@@ -36,7 +36,7 @@ def write(path: str, data: bytes, stamp: Stamp) -> None:
             return
         try:
             _replace(path, data, status)
-        except PermissionError:  # no leave to create files in the folder, or to give them away to the owner
+        except PermissionError:  # no leave to create files in the folder, or to make one like the old
             _overwrite(path, data)
     except OSError as error:
         raise WriteError(f"it cannot be written: {error.strerror or error}") from None
@@ -51,6 +51,8 @@ def _replace(path: str, data: bytes, status: os.stat_result) -> None:
         if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
             os.chown(temporary, status.st_uid, status.st_gid)
         os.chmod(temporary, stat.S_IMODE(status.st_mode))
+        for name in os.listxattr(path) if hasattr(os, "listxattr") else ():  # access lists are among them
+            os.setxattr(temporary, name, os.getxattr(path, name))
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -288,6 +288,8 @@ class TestDiff:
             ("a.py", (BAD + "\n" * 20 + BAD + "x = 1").encode()),
             ("sub/with space/a.py", BAD.encode()),
             ("é.py", BAD.encode()),
+            ('a\nb\t"c\\d\x7f .py', BAD.encode()),
+            (os.fsdecode(b"\xff.py"), BAD.encode()),
         ],
     )
     def test_git_applies_it(self, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> None:

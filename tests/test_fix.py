@@ -128,6 +128,17 @@ class TestFiles:
         assert stat.S_IMODE(os.stat("a.py").st_mode) == 0o751
         assert Path("a.py").read_text() == GOOD
 
+    @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux")
+    def test_extended_attributes_stay(self) -> None:
+        Path("a.py").write_text(BAD)
+        try:
+            os.setxattr("a.py", "user.mine", b"1")
+        except OSError:
+            pytest.skip("the file system has none")
+        run()
+        assert Path("a.py").read_text() == GOOD
+        assert os.getxattr("a.py", "user.mine") == b"1"
+
     def test_a_symbolic_link_stays_one(self) -> None:
         Path("pkg").mkdir()
         Path("pkg/a.txt").write_text(BAD)

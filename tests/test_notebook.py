@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codemods import analyse as real
 from codemods.check import Run, check
 from codemods.config import Configuration, Settings
 from codemods.files import discover
@@ -24,6 +25,8 @@ from codemods.words import Words
 from codemods.write import write
 
 from .fake_analysis import GOOD, IMPORT, analyse
+from .test_damage import CALL as CALL_OF_JAX
+from .test_damage import HEAD
 
 CALL = "paged_attention(pages=6, block=4)"
 
@@ -297,3 +300,13 @@ def test_an_edit_in_one_cell_knows_nothing_of_the_others() -> None:
     start = source.text.index(b"b = 1")
     result = apply(source, [Edit(start + 4, start + 5, "2")])
     assert result.data == source.data.replace(b"b = 1", b"b = 2")
+
+
+@pytest.mark.parametrize("cell", ["x = 1\nfrom a import BLOCK", "x = 1"])
+def test_a_constant_that_a_notebook_imports_is_not_changed(cell: str) -> None:
+    text = HEAD + "BLOCK = 4\n" + CALL_OF_JAX.replace("=4", "=BLOCK") + "\n"
+    Path("a.py").write_text(text)
+    Path("b.ipynb").write_bytes(notebook(cell, split=False))
+    fix(found(), real.analyse, put)
+    assert ("BLOCK = 4" in Path("a.py").read_text()) == ("import" in cell)
+    assert Path("a.py").read_text() != text

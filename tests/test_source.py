@@ -7,6 +7,9 @@ import pytest
 from codemods.source import Source, SourceError
 
 ROUND_TRIPS = {
+    "a cookie behind a lone CR": b"#\r# coding: latin-1\rx = '\xe9'\r",
+    "no cookie, on the third line": b"# one\r\r# coding: nope\rx = 1\r",
+    "BOM and cookie": b"\xef\xbb\xbf# coding: utf-8\nx = '\xc3\xa9'\n",
     "empty": b"",
     "no final newline": b"x = 1",
     "CRLF": b"x = 1\r\ny = 2\r\n",
@@ -53,6 +56,8 @@ def test_columns_count_code_points_and_offsets_count_bytes() -> None:
         (b"x = 1\ny = $\n", "cannot be parsed: invalid syntax", 2),
         (b"x = 1\n\xff\n", "cannot be decoded as utf-8: invalid start byte", 2),
         (b"# coding: nope\n", "cannot be decoded: unknown encoding: nope", 1),
+        (b"\xef\xbb\xbf# coding: latin-1\nx = 1\n", "cannot be decoded: encoding problem: utf-8", 1),
+        (b"# coding: rot13\nx = 1\n", "cannot be decoded: 'rot13' is not a text encoding", 1),
         (b"# coding: ascii\nx = 1\n\n\xff\n", "cannot be decoded as ascii", 4),
         (b"x = 1\nx\x00y\n", "cannot be parsed: a NUL byte is no Python", 2),
         (b"(" * 1000, "cannot be parsed: too many nested parentheses", 1),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codemods.files import NOTEBOOK, searchable
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Value
 
@@ -124,9 +125,9 @@ class Program:
         stem = Path(beside).stem
         module = Path(beside).parent.name if stem == "__init__" else stem
         words = [re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in (module, name)]
-        for file in self._root.rglob("*.py"):
+        for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
             with suppress(OSError):
-                if not file.samefile(beside) and _has_all(file.read_bytes(), words):
+                if not file.samefile(beside) and _has_all(searchable(str(file), file.read_bytes()), words):
                     return True
         return False
 
