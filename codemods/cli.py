@@ -75,17 +75,15 @@ def _fix(options: Namespace) -> int:
             run, changes = fix(found, analyse, write, unsafe=options.unsafe_fixes)
     if standard_input is not None and not options.diff:
         _emit(changes[0].after if changes else standard_input, sys.stdout)
-    elif options.diff and not _is_colored(sys.stdout):
+    elif options.diff and not sys.stdout.isatty():  # for git, whatever FORCE_COLOR says
         from codemods.patch import patch
 
         _emit(b"".join(map(patch, changes)), sys.stdout)
     elif options.diff or options.output_format == "text":
         from codemods.report.diff import render as render_diff
 
-        _emit(
-            "".join(render_diff(change, run.sources[change.path], color=_is_colored(sys.stdout)) for change in changes),
-            sys.stdout,
-        )
+        color = _is_colored(sys.stdout)
+        _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
     _report(run, options, stream)
     if options.add_ignores and options.output_format in PEOPLE:
         _emit(f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n", stream)

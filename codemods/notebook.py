@@ -141,25 +141,19 @@ def _code_cells(text: str) -> Iterator[_Code]:
         match cell:
             case {"cell_type": _Literal("code"), "source": _Literal() as literal}:
                 yield _Code(number, [literal], None)
-            case {"cell_type": _Literal("code"), "source": (list() as literals, start)} if all(
+            case {"cell_type": _Literal("code"), "source": ([_Literal(), *_] as literals, start)} if all(
                 isinstance(each, _Literal) for each in literals
             ):
-                if literals:
-                    gap = (
-                        text[literals[0].end + 1 : literals[1].start - 1]
-                        if literals[1:]
-                        else f",{text[start : literals[0].start - 1]}"
-                    )
-                    yield _Code(number, literals, gap)
+                first, *others = literals
+                gap = text[first.end + 1 : others[0].start - 1] if others else f",{text[start : first.start - 1]}"
+                yield _Code(number, literals, gap)
             case _:
                 pass
 
 
 def _language(document: Any) -> str:
     match document:
-        case {"metadata": {"kernelspec": {"language": _Literal(name)}}} | {
-            "metadata": {"language_info": {"name": _Literal(name)}}
-        }:
+        case {"metadata": {"kernelspec": {"language": _Literal(name)}} | {"language_info": {"name": _Literal(name)}}}:
             return name.lower()
         case _:
             return ""
@@ -234,7 +228,7 @@ def _python(text: str, place: Cell) -> str:
     lines = re.split(r"(?<=\n)", text)
     first = next((index for index, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
-        if lines[first][2:].split()[:1] not in [[name] for name in _PYTHON_CELLS]:
+        if _PYTHON_CELLS.isdisjoint(lines[first][2:].split()[:1]):
             return "".join(_masked(line) for line in lines)
         lines[first] = _masked(lines[first])
     continued = False

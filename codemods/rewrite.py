@@ -194,7 +194,7 @@ def _bound_names(tree: ast.Module, module: str) -> set[str]:
                 imported |= ours
                 names |= bound - ours
             case _ if type(node).__name__ in _TYPE_PARAMETERS:
-                names.add(getattr(node, "name"))  # noqa: B009
+                names.add(getattr(node, "name", ""))
             case _:
                 pass
     return names | (read - imported)

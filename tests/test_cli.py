@@ -341,13 +341,12 @@ class TestShown:
         assert " x = '\N{REPLACEMENT CHARACTER}[31m é'\n" in run.out
         assert "\x1b[31m-out = paged_attention(pages=6, block=4)\x1b[0m\n" in run.out
 
-    def test_a_patch_is_colored_for_people_only(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_patch_for_git_is_never_colored(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("a.py").write_text(BAD)
-        run("fix", "--diff")
-        assert "\x1b" not in run.out
         monkeypatch.setenv("FORCE_COLOR", "1")
         run("fix", "--diff")
-        assert "\x1b[32m+out = paged_attention(pages=6, block=3)\x1b[0m\n" in run.out
+        assert "\x1b" not in run.out
+        assert "+out = paged_attention(pages=6, block=3)\n" in run.out
 
 
 class TestIgnores:
@@ -502,10 +501,14 @@ class TestTerminal:
         assert "\r\x1b[Kchecking a.py" in shown
         assert shown.index("\r\x1b[K\x1b[1m--- a/a.py") > shown.rindex("checking a.py")  # it is gone before the report
 
-    @pytest.mark.parametrize("variables", [{"NO_COLOR": "1", "TERM": "dumb"}])
-    def test_who_wants_no_escapes_gets_none(self, variables: dict[str, str]) -> None:
+    def test_a_patch_is_colored_as_well(self) -> None:
         Path("a.py").write_text(ILLEGAL)
-        shown = self.on_terminal("fix", **variables)
+        assert "\x1b[31m-paged_attention(" in self.on_terminal("fix", "--diff")
+        assert Path("a.py").read_text() == ILLEGAL
+
+    def test_who_wants_no_escapes_gets_none(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        shown = self.on_terminal("fix", NO_COLOR="1", TERM="dumb")
         assert "\x1b" not in shown
         assert "\r\n+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)\r\n" in shown
 
