@@ -117,27 +117,18 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse) -
 def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[FileError], fixed: Sequence[Finding] = ()) -> Run:
     """Put together what is known of each project; `fixed` is what was repaired."""
     problems = [FileError(*problem) for problem in found.problems]
-    sources = {path: source for each in examined for path, source in each.sources.items()}
     report = Report(
         findings=sorted((finding for each in examined for finding in each.findings), key=_finding_order),
         call_sites=sorted((site for each in examined for site in each.call_sites), key=_site_order),
         errors=sorted(
-            [
-                *problems,
-                *(_in_cell(error, sources) for error in (*errors, *(error for each in examined for error in each.errors))),
-            ],
+            [*problems, *errors, *(error for each in examined for error in each.errors)],
             key=lambda error: (error.path, error.line),
         ),
         files=found.files,
         parsed=sum(len(each.sources) for each in examined),
     )
+    sources = {path: source for each in examined for path, source in each.sources.items()}
     return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))
-
-
-def _in_cell(error: FileError, sources: Mapping[str, Source]) -> FileError:
-    """Return an error of a notebook that was parsed with its line as the user counts them."""
-    cell = sources[error.path].cell_at(error.line) if error.path in sources and error.line > 1 else None
-    return replace(error, line=error.line - cell.first + 1, cell=cell.number) if cell else error
 
 
 def _parsed(candidate: Candidate) -> Source | None:

@@ -11,7 +11,7 @@ from codemods.codes import UNUSED
 from codemods.files import Candidate, Found, Project, read
 from codemods.findings import Edit, FileError, Finding
 from codemods.fix import Change, Write
-from codemods.rewrite import RewriteError, apply, newline_of
+from codemods.rewrite import RewriteError, apply
 from codemods.source import Source
 from codemods.suppress import IGNORE, offset, tokens
 from codemods.write import WriteError
@@ -137,7 +137,7 @@ def _comments(source: Source, findings: Iterable[Finding]) -> Iterator[Edit]:
         if not behind:
             indent = code[: len(code) - len(code.lstrip(" \t"))]
             start = source.line_starts[line - 1]
-            yield Edit(start, start, f"{indent}{text}{newline_of(source, line)}")
+            yield Edit(start, start, f"{indent}{text}{source.newline(line)}")
             continue
         comment = layout.ends[line]
         own = IGNORE.search(comment.string) if comment is not None else None

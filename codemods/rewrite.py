@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from codemods.findings import Edit
 from codemods.source import Source, SourceError, depth
 
-_TYPE_PARAMETERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple"))  # PEP 695; Python 3.11 has no such nodes
 _DEEPEST = 100  # LibCST overflows the stack of the process at about 2000 brackets, and is slow long before
 
 
@@ -119,11 +118,11 @@ def import_edit(source: Source, module: str, name: str) -> Edit | None:
     anchor = _anchor(body)
     if anchor is None:
         line = min([node.lineno for node in ast.walk(body[0]) if isinstance(node, ast.expr | ast.stmt)])
-        return _insertion(source, line - 1, statement + newline_of(source, line))
+        return _insertion(source, line - 1, statement + _newline(source, line))
     end = anchor.end_lineno or anchor.lineno
     for each in body:  # those after a semicolon on the same line
         end = (each.end_lineno or end) if each.lineno == end else end
-    newline = newline_of(source, end)
+    newline = _newline(source, end)
     # A docstring and the __future__ imports are sections of their own.
     gap = "" if _is_import(anchor) and not _is_future(anchor) else newline
     if end == len(source.line_starts):  # the file ends without a newline
@@ -137,10 +136,8 @@ def _insertion(source: Source, line: int, text: str) -> Edit:
     return Edit(offset, offset, text)
 
 
-def newline_of(source: Source, line: int) -> str:
-    """Return how a line ends; if the file ends there, how its first line does."""
-    newline = re.compile(rb"\r\n|\r|\n")
-    found = newline.search(source.text, source.line_starts[line - 1]) or newline.search(source.text)
+def _newline(source: Source, line: int) -> str:
+    found = re.compile(rb"\r\n|\r|\n").search(source.text, source.line_starts[line - 1])
     return found[0].decode() if found else "\n"
 
 
@@ -171,33 +168,22 @@ def _is_import_of(node: ast.AST, module: str, name: str) -> bool:
 
 
 def _bound_names(tree: ast.Module, module: str) -> set[str]:
-    """Return every name that some scope of the file binds, but for what it imports from `module` as it is called there.
-
-    A name that is read but never bound comes from a `*` import or from nowhere, and a binding at the top would change that.
-    """
+    """Return every name that some scope of the file binds, but for what it imports from `module` as it is called there."""
     names: set[str] = set()
-    read: set[str] = set()
-    imported: set[str] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                read.add(name)
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.MatchMapping(rest=str(name)):
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 names.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 names.add(name)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                bound = {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
-                ours = {each for each in bound if _is_import_of(node, module, each)}
-                imported |= ours
-                names |= bound - ours
-            case _ if type(node).__name__ in _TYPE_PARAMETERS:
-                names.add(getattr(node, "name", ""))
+                bound = ((alias.asname or alias.name).partition(".")[0] for alias in aliases)
+                names.update(each for each in bound if not _is_import_of(node, module, each))
             case _:
                 pass
-    return names | (read - imported)
+    return names
 
 
 def _enclosing(source: Source, place: _Range) -> ast.expr | None:

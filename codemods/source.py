@@ -110,6 +110,11 @@ class Source:
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip(b"\r\n").decode()
 
+    def newline(self, number: int) -> str:
+        """Return how a line ends; if the file ends there, how its first line does."""
+        found = _NEWLINE.search(self.text, self.line_starts[number - 1]) or _NEWLINE.search(self.text)
+        return found[0].decode() if found else "\n"
+
     def span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
         start_line, end_line = node.lineno, node.end_lineno or node.lineno
         start = self.line_starts[start_line - 1] + node.col_offset

@@ -288,12 +288,6 @@ class TestReports:
         assert "file=a.ipynb,line=1,col=1,endLine=1,endColumn=1::a.ipynb:cell 3:3:36: SC102" in finding
         assert "file=b.ipynb,line=1::b.ipynb:cell 3:2: SC901" in error
 
-    def test_a_fix_that_is_refused(self) -> None:
-        Path("a.ipynb").write_bytes(notebook(IMPORT, f"\nx = f'{{{CALL}=}}'"))
-        run, _ = fix(found(), analyse, put)
-        [error] = run.report.errors
-        assert (error.path, error.cell, error.line) == ("a.ipynb", 3, 2)
-
 
 def test_an_edit_in_one_cell_knows_nothing_of_the_others() -> None:
     source = source_of("a.ipynb", notebook("a = 1", "b = 1", "c = 1", indent=1))
