@@ -18,7 +18,7 @@ from codemods.fix import fix
 from codemods.ignores import add_ignores
 from codemods.notebook import Notebook, source_of
 from codemods.report import render
-from codemods.rewrite import apply, import_edit
+from codemods.rewrite import apply
 from codemods.source import SourceError
 from codemods.suppress import Suppressions, skips_file
 from codemods.words import Words
@@ -188,20 +188,18 @@ class TestEdits:
     def test_lines_that_are_added_become_items_of_their_own(self) -> None:
         data = notebook("import os\n", "import sys\nx = 1", "y = 1", indent=1)
         source = source_of("a.ipynb", data)
-        edit = import_edit(source, "m", "f")
-        assert edit is not None
-        result = apply(source, [edit])
-        assert sources(result.data) == ["import os\n", "import sys\nfrom m import f\nx = 1", "y = 1"]
+        start = source.text.index(b"x = 1")
+        result = apply(source, [Edit(start, start, "from m import f\n\n")])
+        assert sources(result.data) == ["import os\n", "import sys\nfrom m import f\n\nx = 1", "y = 1"]
         assert result.data.decode() == data.decode().replace(
-            '    "import sys\\n",\n', '    "import sys\\n",\n    "from m import f\\n",\n'
+            '    "import sys\\n",\n', '    "import sys\\n",\n    "from m import f\\n",\n    "\\n",\n'
         )
 
     def test_the_last_line_of_a_cell(self) -> None:
-        data = notebook("%pip install x", "import os", "x = 1", indent=1)
-        source = source_of("a.ipynb", data)
-        edit = import_edit(source, "m", "f")
-        assert edit is not None
-        assert sources(apply(source, [edit]).data) == ["%pip install x", "import os\nfrom m import f", "x = 1"]
+        source = source_of("a.ipynb", notebook("%pip install x", "import os", "x = 1", indent=1))
+        end = source.text.index(b"import os") + len(b"import os\n")
+        result = apply(source, [Edit(end, end, "from m import f\n")])
+        assert sources(result.data) == ["%pip install x", "import os\nfrom m import f", "x = 1"]
 
     def test_a_cell_that_would_vanish_is_refused(self) -> None:
         source = source_of("a.ipynb", notebook("x", "y"))
