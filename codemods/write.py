@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 
 from codemods import overwrite
 from codemods.files import Stamp
@@ -55,7 +56,8 @@ def _replace(path: str, data: bytes, status: os.stat_result) -> None:
             os.setxattr(temporary, name, os.getxattr(path, name))
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(FileNotFoundError):  # interrupted just after it was renamed
+            os.unlink(temporary)
         raise
 
 
