@@ -281,6 +281,11 @@ class TestReports:
         [result] = json.loads(render(run, "sarif"))["runs"][0]["results"]
         assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
 
+    def test_a_cell_that_is_nested_too_deeply(self) -> None:
+        Path("a.ipynb").write_bytes(notebook(CALL, f"\nx = {'1 + ' * 400}1"))
+        [error] = check(found(), analyse).report.errors
+        assert (error.cell, error.line, error.message) == (3, 2, "is not checked: nested too deeply, 403 levels")
+
     def test_an_annotation_does_not_point_to_a_line_of_the_json(self, run: Run) -> None:
         finding, error = render(run, "github").splitlines()
         assert "file=a.ipynb,line=1,col=1,endLine=1,endColumn=1::a.ipynb:cell 3:3:36: SC102" in finding

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from codemods.source import Source, SourceError
+from codemods.source import Source, SourceError, depth
 
 ROUND_TRIPS = {
     "a cookie behind a lone CR": b"#\r# coding: latin-1\rx = '\xe9'\r",
@@ -62,8 +62,6 @@ def test_columns_count_code_points_and_offsets_count_bytes() -> None:
         (b"x = 1\nx\x00y\n", "cannot be parsed: a NUL byte is no Python", 2),
         (b"(" * 1000, "cannot be parsed: too many nested parentheses", 1),
         (b"x = " + b"-" * 100_000 + b"1", "cannot be parsed: nested too deeply", 1),
-        pytest.param(b"\nx = " + b"1 + " * 400 + b"1", "is not checked: nested too deeply, 403 levels", 2, id="sum"),
-        pytest.param(b"if x: pass\n" + b"elif x: pass\n" * 400, "is not checked: nested too deeply", 401, id="elif"),
     ],
 )
 def test_what_is_no_python_is_refused_with_its_line(data: bytes, message: str, line: int) -> None:
@@ -80,3 +78,12 @@ def test_a_character_that_the_encoding_lacks_is_not_written() -> None:
 
 def test_warnings_of_the_scanned_code_are_not_printed() -> None:
     assert Source("a.py", b"assert (1, 'x')\nx = '\\d'\nx is 1\n").tree
+
+
+@pytest.mark.parametrize(
+    ("code", "levels", "line"),
+    [("", 1, 1), ("x", 4, 1), ("\nx = " + "1 + " * 400 + "1", 403, 2), ("if x: pass\n" + "elif x: pass\n" * 400, 404, 401)],
+    ids=["empty", "name", "sum", "elif"],
+)
+def test_the_depth_is_told_with_a_line(code: str, levels: int, line: int) -> None:
+    assert depth(ast.parse(code)) == (levels, line)
