@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -56,19 +56,22 @@ class Judged:
     decisive: Outcome
 
 
-def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) -> tuple[list[CallSite], list[Finding]]:
+def analyse(
+    sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = (), watch: Callable[[str], None] | None = None
+) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
 
     Args:
         sources: parsed files that may hold such calls.
         root: the folder from which the tree's modules are imported.
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
+        watch: is told the path of each file before it is executed.
 
     Returns:
         The call sites, and a finding for each rule at each of them that is violated or unproven.
     """
     program = Program(sources, root)
-    sites = _sites(program, sources, root)
+    sites = _sites(program, sources, root, watch or (lambda path: None))
     judges = {id(site): list(_judges(site, chips)) for site in sites}
     repairs = _repairs(program, sites, [judge for group in judges.values() for judge in group])
     call_sites: list[CallSite] = []
@@ -86,7 +89,7 @@ def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = ()) 
     return call_sites, findings
 
 
-def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site]:
+def _sites(program: Program, sources: Sequence[Source], root: Path, watch: Callable[[str], None]) -> list[Site]:
     """Execute the files, then those that may call a function with a call site; return the call sites that are reached."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
@@ -94,6 +97,7 @@ def _sites(program: Program, sources: Sequence[Source], root: Path) -> list[Site
 
     def execute(files: Iterable[Source], names: Iterable[str], allowance: int) -> None:
         for source in files:
+            watch(source.path)
             execution = Execution(program, source, names, allowance)
             execution.run()
             for each in execution.arrived:
@@ -187,12 +191,19 @@ def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
         message=rule.message,
         relation=rule.relation.text,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
-        reason=str(decisive.reason or ""),
+        reason=_worded(decisive.reason, site.source),
         advice=advice,
         counterexample=decisive.counterexample,
         contexts=_contexts(judged, judge.arrival.case),
         fix=fix,
     )
+
+
+def _worded(reason: Reason | None, source: Source) -> str:
+    """Return a reason with its line as the user counts them."""
+    if reason is not None and reason.path == source.path and (cell := source.cell_at(reason.line)) is not None:
+        reason = replace(reason, path=f"{reason.path}:cell {cell.number}", line=reason.line - cell.first + 1)
+    return str(reason or "")
 
 
 def _at_fault(site: Site, judge: Judge, rule: Rule) -> ast.expr:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from codemods.config import Settings, chip_name, code_prefix, exclusion
-from codemods.report import FORMATS
+from codemods.report import FORMATS, PEOPLE
 
 _DESCRIPTION = """\
 Find calls of TPU paged-attention kernels that break the kernel's contract, and repair them.
@@ -28,6 +28,7 @@ examples:
   shapecheck check --strict --chip v5p src   every call must be proven legal, on a v5p
   shapecheck check --output-format github .  annotations for a workflow
   shapecheck check --select SC5 .            the hints
+  shapecheck check --add-ignores .           accept what there is, to see only what is new
   shapecheck check --stdin-filename a.py - < a.py"""
 
 _FIX_EXAMPLES = """\
@@ -64,6 +65,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     fix.add_argument("--unsafe-fixes", action="store_true", help="apply fixes that may change meaning or cost as well")
 
     fix.add_argument("--adopt", action="store_true", help="afterwards, call the kernel by `from kernel import paged_attention`")
+    check.set_defaults(diff=False)
+    for each in (check, fix):
+        each.add_argument(
+            "--add-ignores",
+            action="store_true",
+            help="accept what is found today: add a comment that ignores it, and repair nothing",
+        )
 
     explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
@@ -149,5 +157,5 @@ def _settle_input(options: argparse.Namespace, parser: argparse.ArgumentParser) 
         parser.error("standard input (-) cannot be mixed with other paths")
     if options.stdin_filename and options.paths != ["-"]:
         parser.error("--stdin-filename is for standard input (-)")
-    if options.statistics and options.output_format not in ("text", "concise"):
+    if options.statistics and options.output_format not in PEOPLE:
         parser.error(f"--statistics has no {options.output_format} format")

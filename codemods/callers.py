@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from codemods.config import Configuration
 from codemods.evaluate.relevance import Relevance
-from codemods.files import discover
+from codemods.files import discover, searchable
+from codemods.notebook import source_of
 from codemods.source import Source, SourceError
 from codemods.words import Words
 
@@ -39,10 +40,10 @@ def find(sources: Sequence[Source], root: Path, beside: Sequence[Source] = ()) -
     known = {os.path.realpath(source.path) for source in (*sources, *beside)}
     callers: list[Source] = []
     for candidate in discover([str(root)], Configuration(), Words(name.encode() for name in names)).candidates:
-        fits = any(all(words.occur_in(candidate.data) for words in pair) for pair in wanted)
+        fits = any(all(words.occur_in(searchable(candidate.path, candidate.data)) for words in pair) for pair in wanted)
         if fits and len(callers) < MAX_CALLERS and os.path.realpath(candidate.path) not in known:
             with suppress(SourceError):  # a file that nobody asked for may be broken
-                source = Source(candidate.path, candidate.data)
+                source = source_of(candidate.path, candidate.data)
                 _ = source.tree
                 callers.append(source)
     return Callers(callers, names)

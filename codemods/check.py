@@ -11,14 +11,16 @@ from typing import NamedTuple, Protocol, TypeVar
 from codemods.callers import find
 from codemods.codes import UNUSED
 from codemods.evaluate.relevance import states_contract
-from codemods.files import Candidate, Found, Project, shown
+from codemods.files import NOTEBOOK, Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report
-from codemods.source import Source, SourceError
+from codemods.notebook import source_of
+from codemods.source import Source, SourceError, depth
 from codemods.suppress import Suppressions, skips_file
 from shapecheck.chip import Chip, chip_of
 from shapecheck.rule import Verdict
 
 _LARGEST = 10_000_000  # bytes; a parser needs a hundred times as much memory
+_DEEPEST = 150  # levels of a syntax tree, each of which takes calls inside calls; of 5,000 public files the deepest has 46
 
 
 _Located = TypeVar("_Located", Finding, CallSite)
@@ -94,7 +96,7 @@ def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileErro
         try:
             source = _parsed(candidate)
         except SourceError as error:
-            errors.append(FileError(candidate.path, error.line, str(error)))
+            errors.append(FileError(candidate.path, error.line, str(error), cell=error.cell))
         except Exception as error:
             errors.append(_crash(candidate.path, error))
         else:
@@ -146,12 +148,17 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
 
 def _parsed(candidate: Candidate) -> Source | None:
     """Return the file, parsed; None where a comment asks to leave it alone."""
-    if len(candidate.data) > _LARGEST:
-        raise SourceError(f"is not checked: larger than {_LARGEST // 1_000_000} MB")
-    source = Source(candidate.path, candidate.data)
+    largest = _LARGEST * (10 if candidate.path.endswith(NOTEBOOK) else 1)  # of a notebook, most is output
+    if len(candidate.data) > largest:
+        raise SourceError(f"is not checked: larger than {largest // 1_000_000} MB")
+    source = source_of(candidate.path, candidate.data)
     if skips_file(source):
         return None
-    _ = source.tree  # parse it now: here a failure is reported
+    levels, line = depth(source.tree)  # it is parsed now: here a failure is reported
+    if levels > _DEEPEST:
+        cell = source.cell_at(line)
+        place = (line - cell.first + 1, cell.number) if cell else (line,)
+        raise SourceError(f"is not checked: nested too deeply, {levels} levels", *place)
     return source
 
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, TextIO
 from codemods.arguments import overlay, parse
 from codemods.config import ConfigError, Configuration
 from codemods.files import Candidate, Found, Stamp, discover, left_out, project_of, shown
-from codemods.report import render
-from codemods.report.counts import Counts, closing_line
+from codemods.report import PEOPLE, render
+from codemods.report.counts import Counts, closing_line, number
 from codemods.words import Words
 
 # What only a run with something to look at needs is imported where it is used: most runs, in a pre-commit hook, have nothing.
 if TYPE_CHECKING:
     from codemods.check import Analyse, Run
+    from codemods.report.progress import Progress
 
 _CLEAN, _FINDINGS, _FAILED = 0, 1, 2
 _INTERRUPTED = 130  # as shells have it
@@ -40,12 +41,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _check(options: Namespace) -> int:
+    if options.add_ignores:
+        return _fix(options)
     found, _ = _find(options)
     if not found.candidates and not found.problems:
         return _nothing(found, options, sys.stdout)
     from codemods.check import check
 
-    run = check(found, _analysis())
+    with _progress() as progress:
+        run = check(found, progress.watching(_analysis()))
     _report(run, options, sys.stdout)
     return _status(run, options)
 
@@ -58,17 +62,31 @@ def _fix(options: Namespace) -> int:
         if standard_input is not None and not options.diff:
             _emit(standard_input, sys.stdout)
         return _nothing(found, options, stream)
-    from codemods.fix import fix
-
     write = None if options.diff else _write if standard_input is None else _leave
-    run, changes = fix(found, _analysis(), write, unsafe=options.unsafe_fixes, adopting=options.adopt)
-    if options.diff:
+    with _progress() as progress:
+        analyse = progress.watching(_analysis())
+        if options.add_ignores:
+            from codemods.ignores import add_ignores
+
+            run, changes = add_ignores(found, analyse, write)
+        else:
+            from codemods.fix import fix
+
+            run, changes = fix(found, analyse, write, unsafe=options.unsafe_fixes, adopting=options.adopt)
+    if standard_input is not None and not options.diff:
+        _emit(changes[0].after if changes else standard_input, sys.stdout)
+    elif options.diff and not sys.stdout.isatty():  # for git, whatever FORCE_COLOR says
         from codemods.patch import patch
 
         _emit(b"".join(map(patch, changes)), sys.stdout)
-    elif standard_input is not None:
-        _emit(changes[0].after if changes else standard_input, sys.stdout)
+    elif options.diff or options.output_format == "text":
+        from codemods.report.diff import render as render_diff
+
+        color = _is_colored(sys.stdout)
+        _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
     _report(run, options, stream)
+    if options.add_ignores and options.output_format in PEOPLE:
+        _emit(f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n", stream)
     if options.diff and changes and not options.exit_zero:
         return max(_FINDINGS, _status(run, options))
     return _status(run, options)
@@ -108,6 +126,12 @@ def _analysis() -> Analyse:
     return analyse
 
 
+def _progress() -> Progress:
+    from codemods.report.progress import Progress
+
+    return Progress(sys.stderr)
+
+
 def _write(candidate: Candidate, data: bytes) -> None:
     from codemods.write import write
 
@@ -120,7 +144,7 @@ def _leave(candidate: Candidate, data: bytes) -> None:
 
 def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
     """Report that no file names a kernel."""
-    if options.output_format in ("text", "concise"):
+    if options.output_format in PEOPLE:
         _emit(f"{closing_line(Counts(), files=found.files)}\n", stream)
         return _CLEAN
     from codemods.check import summarise
@@ -130,8 +154,11 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
 
 
 def _report(run: Run, options: Namespace, stream: TextIO) -> None:
-    color = not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or stream.isatty())
-    _emit(render(run, options.output_format, color=color, statistics=options.statistics), stream)
+    _emit(render(run, options.output_format, color=_is_colored(stream), statistics=options.statistics), stream)
+
+
+def _is_colored(stream: TextIO) -> bool:
+    return not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or stream.isatty())
 
 
 def _status(run: Run, options: Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -11,7 +12,8 @@ from typing import NamedTuple
 from codemods.config import Configuration, Settings, parents
 from codemods.words import Words
 
-_SUFFIXES = (".py", ".pyi")
+NOTEBOOK = ".ipynb"
+_SUFFIXES = (".py", ".pyi", NOTEBOOK)
 _LEFT_OUT = frozenset(
     (
         *(".bzr", ".git", ".git-rewrite", ".hg", ".svn"),
@@ -195,9 +197,14 @@ def _matching(files: Sequence[_File], words: Words) -> tuple[list[Candidate], li
             reason = getattr(error, "strerror", None) or error
             problems.append(Problem(file.path, 1, f"cannot be read: {reason}"))
             continue
-        if words.occur_in(data):
+        if words.occur_in(searchable(file.path, data)):
             candidates.append(Candidate(file.path, data, stamp, file.project))
     return candidates, problems
+
+
+def searchable(path: str, data: bytes) -> bytes:
+    """Return the bytes of a file in which words can be found; in those of a notebook, the letter of a `\\n` is no part of one."""
+    return re.sub(rb"\\[a-z]", b" ", data) if path.endswith(NOTEBOOK) else data
 
 
 def read(path: str) -> tuple[bytes, Stamp]:

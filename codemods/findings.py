@@ -83,12 +83,13 @@ class CallSite:
 
 @dataclass(frozen=True)
 class FileError:
-    """A file that could not be read or parsed (SC901), or that a fix could not be written to."""
+    """A file that could not be read or parsed (SC901), or that a fix could not be written to; `cell` is that of a notebook."""
 
     path: str
     line: int
     message: str
     code: str = "SC901"
+    cell: int | None = None
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator
 
 from codemods.fix import Change
@@ -11,16 +12,23 @@ from codemods.fix import Change
 
 def patch(change: Change) -> bytes:
     """Return the change of one file as a unified patch, byte for byte: lines end at a line feed, whatever else they hold."""
-    name = os.fsencode(change.path.replace(os.sep, "/"))
-    tail = b"\t" if b" " in name else b""  # without it git takes the name to end at the space
+    path = os.fsencode(change.path.replace(os.sep, "/"))
     lines = difflib.diff_bytes(
         difflib.unified_diff,
         _lines(change.before),
         _lines(change.after),
-        b"a/" + name + tail,
-        b"b/" + name + tail,
+        _name(b"a/" + path),
+        _name(b"b/" + path),
     )
     return b"".join(_marked(lines))
+
+
+def _name(path: bytes) -> bytes:
+    """Return a path as git reads it: in quotes, with escapes as in C, where it holds a character that would end it."""
+    escaped = re.sub(rb'[\x00-\x1f"\\\x7f]', lambda found: b"\\%03o" % ord(found[0]), path)
+    if escaped != path:
+        return b'"' + escaped + b'"'
+    return path + b"\t" if b" " in path else path  # without the tab git takes the name to end at the space
 
 
 def _lines(data: bytes) -> list[bytes]:

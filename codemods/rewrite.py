@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from codemods.findings import Edit
-from codemods.source import Source, SourceError
+from codemods.source import Source, SourceError, depth
 
 _DEEPEST = 100  # LibCST overflows the stack of the process at about 2000 brackets, and is slow long before
 
@@ -45,7 +45,7 @@ def apply(source: Source, edits: Iterable[Edit]) -> Source:
     taken = [_Range(edit.start, edit.end) for edit in edits]
     put = [_Range(move(edit.end) - len(edit.replacement.encode()), move(edit.end)) for edit in edits]
     try:
-        result = Source(source.path, source.restore(text))
+        result = type(source)(source.path, source.restore(text))
         intact = result.text == text and _outline_without(taken, source) == _outline_without(put, result)
     except SourceError as error:
         raise RewriteError(f"the result {error}") from None
@@ -92,9 +92,11 @@ def inspect(source: Source, edit: Edit) -> None:
     extent = _extent(source, node)
     before = source.text[extent.start : extent.end]
     after = splice(before, [Edit(place.start - extent.start, place.end - extent.start, edit.replacement)])
-    if _outline(_expression(before)) != _outline(node):
+    old, new = _expression(before), _expression(after)
+    if _outline(old) != _outline(node):
         raise RewriteError("where the expression stands is not certain")  # Python 3.11, inside an f-string
-    _expression(after)
+    if lost := _assigned(old) - _assigned(new):
+        raise RewriteError(f"{', '.join(sorted(lost))} would no longer be assigned there")
     for snippet in (before, after):
         _round_trip(f"({snippet.decode()})", "parse_expression")
 
@@ -161,16 +163,14 @@ def _expression(snippet: bytes) -> ast.expr:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise RewriteError(f"{snippet.decode()!r} is no expression: {reason}") from None
-    if _depth(node) > _DEEPEST:
+    if depth(node)[0] > _DEEPEST:
         raise RewriteError("the expression is nested too deeply")
     return node
 
 
-def _depth(node: ast.AST) -> int:
-    level, depth = [node], 0
-    while level:
-        level, depth = [child for each in level for child in ast.iter_child_nodes(each)], depth + 1
-    return depth
+def _assigned(node: ast.AST) -> set[str]:
+    """Return the names that `:=` binds."""
+    return {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
 
 
 def _round_trip(snippet: str, parser: Literal["parse_module", "parse_expression"]) -> None:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import ast
 import codecs
-import io
 import re
+import sys
 import tokenize
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 _NEWLINE = re.compile(rb"\r\n|\r|\n")  # not str.splitlines: it also splits at form feeds and U+2028
 
 
 class SourceError(Exception):
-    """A file that cannot be decoded or parsed; `line` counts from 1."""
+    """A file that cannot be decoded or parsed; `line` counts from 1, in the cell of a notebook whose number is `cell`."""
 
-    def __init__(self, message: str, line: int = 1) -> None:
+    def __init__(self, message: str, line: int = 1, cell: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+        self.cell = cell
+
+
+class Cell(NamedTuple):
+    """A code cell of a notebook: its number among all cells, from 1, and its lines in the source that they make up."""
+
+    number: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,13 @@ class Span:
     column: int
     end_line: int
     end_column: int
+    cell: Cell | None = None
+
+    @property
+    def shown(self) -> Span:
+        """The same with lines as the user counts them: in a notebook, within the cell."""
+        before = self.cell.first - 1 if self.cell else 0
+        return replace(self, line=self.line - before, end_line=self.end_line - before)
 
 
 class Source:
@@ -45,7 +63,8 @@ class Source:
         self.path = path
         self.data = data
         self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        self.encoding, self.text = _decode(data.removeprefix(self._mark))
+        self.encoding = _encoding(data)
+        self.text = _decode(data.removeprefix(self._mark), self.encoding)
 
     def restore(self, text: bytes) -> bytes:
         """Return the file's bytes for a changed `text`.
@@ -65,16 +84,16 @@ class Source:
         Raises:
             SourceError: the file is no valid Python for the running interpreter.
         """
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a SyntaxWarning of the scanned code is not ours to print
-                return ast.parse(self.text.decode(), self.path)
-        except SyntaxError as error:
-            raise SourceError(f"cannot be parsed: {error.msg}", error.lineno or 1) from None
-        except ValueError as error:  # NUL bytes, before Python 3.12
-            raise SourceError(f"cannot be parsed: {error}") from None
-        except (RecursionError, MemoryError):
-            raise SourceError("cannot be parsed: nested too deeply") from None
+        return parse(self.code.decode(), self.path)
+
+    @cached_property
+    def code(self) -> bytes:
+        """The text as the parser is to see it: of the same length."""
+        return self.text
+
+    def cell_at(self, line: int) -> Cell | None:
+        """Return the cell of a notebook that a line is in."""
+        return None
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -86,11 +105,17 @@ class Source:
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip(b"\r\n").decode()
 
+    def newline(self, number: int) -> str:
+        """Return how a line ends; if the file ends there, how its first line does."""
+        found = _NEWLINE.search(self.text, self.line_starts[number - 1]) or _NEWLINE.search(self.text)
+        return found[0].decode() if found else "\n"
+
     def span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
         start_line, end_line = node.lineno, node.end_lineno or node.lineno
         start = self.line_starts[start_line - 1] + node.col_offset
         end = self.line_starts[end_line - 1] + (node.end_col_offset or 0)
-        return Span(start, end, start_line, self._column(start_line, start), end_line, self._column(end_line, end))
+        columns = self._column(start_line, start), self._column(end_line, end)
+        return Span(start, end, start_line, columns[0], end_line, columns[1], self.cell_at(start_line))
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """Return the source of a node."""
@@ -101,18 +126,62 @@ class Source:
         return len(self.text[self.line_starts[line - 1] : offset].decode()) + 1
 
 
-def _decode(data: bytes) -> tuple[str, bytes]:
-    """Return the encoding that the file declares (PEP 263) and its contents as UTF-8."""
+def parse(code: str, path: str = "") -> ast.Module:
+    """Return the syntax tree of a file.
+
+    Raises:
+        SourceError: it is no valid Python for the running interpreter.
+    """
+    if (nul := code.find("\0")) >= 0:  # the parser would not say where
+        raise SourceError("cannot be parsed: a NUL byte is no Python", lines_before(code[:nul].encode()) + 1)
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a SyntaxWarning of the scanned code is not ours to print
+            return ast.parse(code, path)
+    except SyntaxError as error:
+        version = "{}.{}".format(*sys.version_info)
+        raise SourceError(f"cannot be parsed: {error.msg} (as Python {version})", error.lineno or 1) from None
+    except (RecursionError, MemoryError):
+        raise SourceError("cannot be parsed: nested too deeply") from None
+
+
+def depth(tree: ast.AST) -> tuple[int, int]:
+    """Return how many levels a syntax tree has, and a line on the last of them."""
+    level, levels, line = [tree], 0, 1
+    while level:
+        levels += 1
+        line = next((each.lineno for each in level if isinstance(each, ast.expr | ast.stmt)), line)
+        level = [child for each in level for child in ast.iter_child_nodes(each)]
+    return levels, line
+
+
+def lines_before(data: bytes) -> int:
+    """Return how many lines end in a piece of text."""
+    return len(_NEWLINE.findall(data))
+
+
+def _encoding(data: bytes) -> str:
+    """Return the encoding that a file declares (PEP 263), in one of its first two lines, or by a byte order mark."""
+    ends = [0, *(found.end() for found in islice(_NEWLINE.finditer(data), 2)), len(data)]
+    lines = (data[start:end] for start, end in pairwise(ends))  # `io` knows no line that ends in a lone CR
+    try:
+        encoding, _ = tokenize.detect_encoding(lines.__next__)
+    except SyntaxError as error:  # an unknown one, or one that the mark contradicts
+        raise SourceError(f"cannot be decoded: {error}") from None
+    return encoding.removesuffix("-sig")
+
+
+def _decode(data: bytes, encoding: str) -> bytes:
+    """Return the contents of a file as UTF-8."""
+    try:
         text = data.decode(encoding)
-    except (SyntaxError, LookupError) as error:  # an unknown encoding, or one that is no encoding of text
+    except LookupError as error:  # no encoding of text
         raise SourceError(f"cannot be decoded: {error}") from None
     except UnicodeDecodeError as error:
-        line = len(_NEWLINE.findall(data[: error.start])) + 1
+        line = lines_before(data[: error.start]) + 1
         raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason}", line) from None
     except UnicodeError as error:  # the codec itself refuses
         raise SourceError(f"cannot be decoded: {error}") from None
     if text.encode(encoding) != data:
         raise SourceError(f"does not survive a round trip through {encoding}")
-    return encoding, text.encode()
+    return text.encode()

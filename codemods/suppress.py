@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from codemods.codes import OWN_CODES, UNUSED, known_codes
-from codemods.findings import CallSite, Finding
+from codemods.findings import CallSite, Edit, Finding, ProposedFix
 from codemods.source import Source, Span
-from shapecheck.rule import Verdict
+from shapecheck.rule import Applicability, Verdict
 
 _WORTH_READING = re.compile(rb"shapecheck:|noqa", re.IGNORECASE)
-_IGNORE = re.compile(r"#\s*shapecheck:\s*ignore(?:\[([^\]]*)\]|(?![\w\[-]))")
+IGNORE = re.compile(r"#\s*shapecheck:\s*ignore(?:\[([^\]]*)\]|(?![\w\[-]))")
 _SKIP_FILE = re.compile(r"#\s*shapecheck:\s*skip-file(?![\w-])")
 _NOQA = re.compile(r"#\s*noqa(?:\s*:\s*([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)|(?!\s*:)(?![\w-]))", re.IGNORECASE)
 _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
@@ -73,7 +73,7 @@ class Suppressions:
 def skips_file(source: Source) -> bool:
     """Say whether a comment asks to leave the whole file alone."""
     return b"skip-file" in source.text and any(
-        token.type == tokenize.COMMENT and _SKIP_FILE.search(token.string) for token in _tokens(source)
+        token.type == tokenize.COMMENT and _SKIP_FILE.search(token.string) for token in tokens(source)
     )
 
 
@@ -85,7 +85,7 @@ def _comments(source: Source) -> Iterator[_Comment]:
     waiting: list[tokenize.TokenInfo] = []
     begun: list[tuple[tokenize.TokenInfo, int]] = []
     depth = line = 0
-    for token in _tokens(source):
+    for token in tokens(source):
         if token.type == tokenize.COMMENT and token.start[0] == line:
             yield from _parse(token, line, line, alone=False)
         elif token.type == tokenize.COMMENT:
@@ -109,7 +109,7 @@ def _comments(source: Source) -> Iterator[_Comment]:
 
 
 def _parse(token: tokenize.TokenInfo, first: int, last: int, *, alone: bool) -> Iterator[_Comment]:
-    if found := _IGNORE.search(token.string):
+    if found := IGNORE.search(token.string):
         yield _Comment(_codes(found[1]), first, last, token, own=True)
     if not alone and (found := _NOQA.search(token.string)):
         yield _Comment(_codes(found[1]), first, last, token, own=False)
@@ -119,8 +119,9 @@ def _codes(listed: str | None) -> frozenset[str] | None:
     return None if listed is None else frozenset(listed.upper().replace(",", " ").split())
 
 
-def _tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
-    text = io.StringIO(source.text.decode(), newline=None)  # lines end where the parser says they do: at a lone CR as well
+def tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens of a file, as far as there are any; their columns count code points, from 0."""
+    text = io.StringIO(source.code.decode(), newline=None)  # lines end where the parser says they do: at a lone CR as well
     try:
         yield from tokenize.generate_tokens(text.readline)
     except (tokenize.TokenError, SyntaxError):  # the parser has its say about that
@@ -129,9 +130,40 @@ def _tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
 
 def _unused(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) -> Finding:
     (line, column), (_, end) = token.start, token.end
-    start = source.line_starts[line - 1]
-    code = source.line(line)
-    span = Span(start + len(code[:column].encode()), start + len(code[:end].encode()), line, column + 1, line, end + 1)
+    span = Span(offset(source, token.start), offset(source, token.end), line, column + 1, line, end + 1, source.cell_at(line))
     own = OWN_CODES[UNUSED]
-    message = f"nothing to suppress{' of ' if codes else ''}{', '.join(codes)}"
-    return Finding(UNUSED, own.name, Verdict.VIOLATED, source.path, span, span, "", message, "", {})
+    listed = ", ".join(codes)
+    message = f"nothing to suppress{' of ' if codes else ''}{listed}"
+    fix = ProposedFix(Applicability.SAFE, f"remove {listed or 'the comment'}", (_removal(source, token, codes),))
+    return Finding(UNUSED, own.name, Verdict.VIOLATED, source.path, span, span, "", message, "", {}, fix=fix)
+
+
+def offset(source: Source, position: tuple[int, int]) -> int:
+    """Return where a position of a token is in the file's text."""
+    line, column = position
+    return source.line_starts[line - 1] + len(source.line(line)[:column].encode())
+
+
+def _removal(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) -> Edit:
+    """Return the edit that takes codes out of a comment of ours; one that has none left goes, but what else it says stays."""
+    found = IGNORE.search(token.string)
+    assert found is not None
+    start = offset(source, token.start)
+
+    def within(first: int, last: int, replacement: str) -> Edit:
+        return Edit(start + len(token.string[:first].encode()), start + len(token.string[:last].encode()), replacement)
+
+    kept = [code for code in (found[1] or "").replace(",", " ").split() if code.upper() not in codes]
+    if kept and codes:
+        return within(*found.span(1), ", ".join(kept))
+    others = token.string[: found.start()].strip(), token.string[found.end() :].strip(" \t:,;-")
+    if others[1]:
+        return within(found.start(), len(token.string), others[1] if others[1].startswith("#") else f"# {others[1]}")
+    if others[0]:
+        return within(len(others[0]), len(token.string), "")
+    line, column = token.start
+    before = source.line(line)[:column]
+    if before.strip():
+        return Edit(offset(source, (line, len(before.rstrip()))), offset(source, token.end), "")
+    end = source.line_starts[line] if line < len(source.line_starts) else len(source.text)
+    return Edit(source.line_starts[line - 1], end, "")

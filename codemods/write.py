@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import tempfile
-from io import BufferedRandom
+from contextlib import suppress
 
+from codemods import overwrite
 from codemods.files import Stamp
 
 
@@ -34,7 +37,7 @@ def write(path: str, data: bytes, stamp: Stamp) -> None:
             return
         try:
             _replace(path, data, status)
-        except PermissionError:  # no leave to create files in the folder, or to give them away to the owner
+        except PermissionError:  # no leave to create files in the folder, or to make one like the old
             _overwrite(path, data)
     except OSError as error:
         raise WriteError(f"it cannot be written: {error.strerror or error}") from None
@@ -49,24 +52,19 @@ def _replace(path: str, data: bytes, status: os.stat_result) -> None:
         if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
             os.chown(temporary, status.st_uid, status.st_gid)
         os.chmod(temporary, stat.S_IMODE(status.st_mode))
+        for name in os.listxattr(path) if hasattr(os, "listxattr") else ():  # access lists are among them
+            os.setxattr(temporary, name, os.getxattr(path, name))
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(FileNotFoundError):  # interrupted just after it was renamed
+            os.unlink(temporary)
         raise
 
 
 def _overwrite(path: str, data: bytes) -> None:
-    with open(path, "r+b") as file:
-        old = file.read()
-        try:
-            _fill(file, data)
-        except BaseException:
-            _fill(file, old)
-            raise
-
-
-def _fill(file: BufferedRandom, data: bytes) -> None:
-    file.seek(0)
-    file.write(data)
-    file.truncate()
-    file.flush()
+    """Write into the file itself: not by this process, which may be killed at any moment."""
+    command = [sys.executable, "-I", "-S", overwrite.__file__, path, str(len(data))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+        _, message = process.communicate(data)
+    if process.returncode:
+        raise OSError(message.decode(errors="replace").strip())

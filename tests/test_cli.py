@@ -288,6 +288,8 @@ class TestDiff:
             ("a.py", (BAD + "\n" * 20 + BAD + "x = 1").encode()),
             ("sub/with space/a.py", BAD.encode()),
             ("é.py", BAD.encode()),
+            ('a\nb\t"c\\d\x7f .py', BAD.encode()),
+            (os.fsdecode(b"\xff.py"), BAD.encode()),
         ],
     )
     def test_git_applies_it(self, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> None:
@@ -307,6 +309,71 @@ class TestDiff:
         assert "a.py:2:38: SC102 block-not-dividing: would be fixed: use 3\n" in run.err
         assert "SC201" in run.err
         assert "1 fixed" not in run.err
+
+
+class TestShown:
+    """What `fix` shows of its changes beside the report."""
+
+    def test_a_diff_and_a_summary(self, run: Runner) -> None:
+        Path("a.py").write_bytes(BAD.replace("\n", "\r\n").encode())
+        assert run("fix") == 0
+        assert run.out.splitlines() == [
+            "--- a/a.py",
+            "+++ b/a.py",
+            "@@ -1,2 +1,2 @@",
+            f" {IMPORT.strip()}",
+            "-out = paged_attention(pages=6, block=4)",
+            "+out = paged_attention(pages=6, block=3)",
+            "a.py:2:38: SC102 block-not-dividing: fixed: use 3",
+            "1 call site: 1 proven, 0 violated, 0 unproven; 1 file; 1 fixed",
+        ]
+
+    @pytest.mark.parametrize("options", [["--output-format", "concise"], ["--output-format", "json"]])
+    def test_other_formats_have_none(self, run: Runner, options: list[str]) -> None:
+        Path("a.py").write_text(BAD)
+        run("fix", *options)
+        assert "@@" not in run.out
+
+    def test_no_file_commands_a_terminal(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        Path("a.py").write_text("# coding: latin-1\nx = '\x1b[31m é'\n" + BAD, encoding="latin-1")
+        assert run("fix") == 0
+        assert " x = '\N{REPLACEMENT CHARACTER}[31m é'\n" in run.out
+        assert "\x1b[31m-out = paged_attention(pages=6, block=4)\x1b[0m\n" in run.out
+
+    def test_a_patch_for_git_is_never_colored(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("a.py").write_text(BAD)
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        run("fix", "--diff")
+        assert "\x1b" not in run.out
+        assert "+out = paged_attention(pages=6, block=3)\n" in run.out
+
+
+class TestIgnores:
+    @pytest.mark.parametrize("command", ["check", "fix"])
+    def test_comments_are_added_once(self, run: Runner, command: str) -> None:
+        Path("a.py").write_text(BAD)
+        assert run(command, "--add-ignores") == 0
+        assert run.out.endswith("comments added to 1 file\n")
+        assert Path("a.py").read_text() == BAD.rstrip() + "  # shapecheck: ignore[SC102]\n"
+        assert run("check", "--select", "SC") == 0
+        assert run(command, "--add-ignores") == 0
+        assert run.out.endswith("comments added to 0 files\n")
+
+    def test_a_patch_shows_them(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD)
+        assert run("fix", "--add-ignores", "--diff") == 1
+        assert run.out.endswith("+out = paged_attention(pages=6, block=4)  # shapecheck: ignore[SC102]\n")
+        assert Path("a.py").read_text() == BAD
+
+    def test_standard_input(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        type_in(monkeypatch, BAD.encode())
+        assert run("check", "--add-ignores", "-") == 0
+        assert run.out == BAD.rstrip() + "  # shapecheck: ignore[SC102]\n"
+
+    def test_a_file_that_cannot_be_parsed(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD + "x = (\n")
+        assert run("check", "--add-ignores") == 2
 
 
 class TestExplain:
@@ -406,6 +473,61 @@ class TestProcess:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
         assert "SC110" in done.stdout
         assert not {"libcst", "jax", "numpy", "jaxtyping", "beartype", "kernel"} & set(done.stdout.split())
+
+
+class TestTerminal:
+    """On a terminal of its own; here the analysis is the real one."""
+
+    def on_terminal(self, *arguments: str, **variables: str) -> str:
+        import pty
+
+        main, end = pty.openpty()
+        environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+        code = "import codemods.report.progress as p; p._PATIENCE = p._PAUSE = 0; from codemods.cli import main; main()"
+        command = [sys.executable, "-c", code, *arguments]
+        with subprocess.Popen(command, stdout=end, stderr=end, env={**environment, "TERM": "xterm", **variables}):
+            os.close(end)
+            shown = b""
+            while chunk := _read(main):
+                shown += chunk
+        os.close(main)
+        return shown.decode()
+
+    def test_fix_shows_colors_and_progress(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        shown = self.on_terminal("fix")
+        assert "\x1b[31m-paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=4)\x1b[0m\r\n" in shown
+        assert "\x1b[32m+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)\x1b[0m\r\n" in shown
+        assert "\r\x1b[Kchecking a.py" in shown
+        assert shown.index("\r\x1b[K\x1b[1m--- a/a.py") > shown.rindex("checking a.py")  # it is gone before the report
+
+    def test_a_patch_is_colored_as_well(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        assert "\x1b[31m-paged_attention(" in self.on_terminal("fix", "--diff")
+        assert Path("a.py").read_text() == ILLEGAL
+
+    def test_who_wants_no_escapes_gets_none(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        shown = self.on_terminal("fix", NO_COLOR="1", TERM="dumb")
+        assert "\x1b" not in shown
+        assert "\r\n+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)\r\n" in shown
+
+
+ILLEGAL = """\
+import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+q, kv = jnp.zeros((4, 8, 128)), jnp.zeros((1, 64, 16, 128))
+lens, idx = jnp.zeros((4,), jnp.int32), jnp.zeros((4, 6), jnp.int32)
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=4)
+"""
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # the other end is closed
+        return b""
 
 
 def test_color_is_for_terminals(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,11 +71,11 @@ def test_a_name_that_is_a_part_of_another_is_no_obstacle_to_either() -> None:
 
 
 def test_folders_are_walked_for_python_files() -> None:
-    write("a.py", "pkg/b.py", "pkg/deep/c.pyi", "notes.txt", "pkg/d.pyc", "e.ipynb")
+    write("a.py", "pkg/b.py", "pkg/deep/c.pyi", "notes.txt", "pkg/d.pyc", "pkg/e.ipynb", ".ipynb_checkpoints/f.ipynb")
     write("pkg/nothing.py", data=b"pass\n")
     found = find()
-    assert names(found) == ["a.py", "pkg/b.py", "pkg/deep/c.pyi"]
-    assert found.files == 4
+    assert names(found) == ["a.py", "pkg/b.py", "pkg/deep/c.pyi", "pkg/e.ipynb"]
+    assert found.files == 5
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import os
 import stat
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -80,12 +81,16 @@ def test_nothing_but_the_block_changes(data: bytes) -> None:
     assert run()[1] == []  # there is nothing left to do
 
 
+PYTHON = "(as Python {}.{})".format(*sys.version_info)
 UNTOUCHED: dict[str, tuple[bytes, list[str]]] = {
-    "syntax error": (f"{CALL}\nx = (\n".encode(), ["a.py:2: cannot be parsed: '(' was never closed"]),
-    "NUL": (f"{CALL}\n\0\n".encode(), ["a.py:1: cannot be parsed: source code string cannot contain null bytes"]),
+    "syntax error": (f"{CALL}\nx = (\n".encode(), [f"a.py:2: cannot be parsed: '(' was never closed {PYTHON}"]),
+    "NUL": (f"{CALL}\n\0\n".encode(), ["a.py:2: cannot be parsed: a NUL byte is no Python"]),
     "not UTF-8": (f"{CALL}\n\n'\xe9'\n".encode("latin-1"), ["a.py:3: cannot be decoded as utf-8: invalid continuation byte"]),
     "unknown encoding": (f"# coding: nope\n{CALL}\n".encode(), ["a.py:1: cannot be decoded: unknown encoding: nope"]),
-    "nested too deeply": (f"{CALL}\nx = {'(' * 5000}\n".encode(), ["a.py:2: cannot be parsed: too many nested parentheses"]),
+    "nested too deeply": (
+        f"{CALL}\nx = {'(' * 5000}\n".encode(),
+        [f"a.py:2: cannot be parsed: too many nested parentheses {PYTHON}"],
+    ),
     "too large": (f"{CALL}\n{'#' * 10_000_000}".encode(), ["a.py:1: is not checked: larger than 10 MB"]),
     "skipped": (f"# shapecheck: skip-file\n{CALL}\n".encode(), []),
     "suppressed": (f"{CALL}  # shapecheck: ignore[SC102]\n".encode(), []),
@@ -122,6 +127,17 @@ class TestFiles:
         run()
         assert stat.S_IMODE(os.stat("a.py").st_mode) == 0o751
         assert Path("a.py").read_text() == GOOD
+
+    @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux")
+    def test_extended_attributes_stay(self) -> None:
+        Path("a.py").write_text(BAD)
+        try:
+            os.setxattr("a.py", "user.mine", b"1")
+        except OSError:
+            pytest.skip("the file system has none")
+        run()
+        assert Path("a.py").read_text() == GOOD
+        assert os.getxattr("a.py", "user.mine") == b"1"
 
     def test_a_symbolic_link_stays_one(self) -> None:
         Path("pkg").mkdir()
@@ -261,6 +277,14 @@ class TestFixpoint:
         result, _ = run(using=overlapping, unsafe=True)
         assert result.report.fixed == 2
         assert Path("a.py").read_text() == "paged_attention(pages=6, block=3, mode=None)\n"
+
+    def test_comments_that_suppress_nothing_are_removed_on_request(self) -> None:
+        text = IMPORT + f"{CALL}  # shapecheck: ignore[SC201]\n{FIXED}  # mine  # shapecheck: ignore[SC102]\n"
+        Path("a.py").write_text(text)
+        assert run(settings=Settings(ignore=("SC102",)))[1] == []
+        result, _ = run(settings=Settings(select=("SC",)))
+        assert not result.failed
+        assert Path("a.py").read_text() == IMPORT + f"{FIXED}\n{FIXED}  # mine\n"
 
 
 def widened(source: Source, finding: Finding) -> Finding:

@@ -85,6 +85,7 @@ def test_an_edit_may_cover_what_is_whole(text: str, old: str, new: str, expected
         ("f(a=1 * 4)\n", "4", "2 + 3", "more would change"),  # precedence
         ("f(a=4)\ny = 1\n", "4)\ny", "3)\ny", "LibCST does not parse"),
         ("f(f'{f(4)=}')\n", "4", "5", "more would change|not certain"),
+        ("f(a=(b := 4))\n", "b := 4", "5", "b would no longer be assigned"),
         ("f(a=4)\n", "4", "[" * 150 + "5" + "]" * 150, "nested too deeply"),
         ("f(a=4)\n", "4", "-" * 150 + "5", "nested too deeply"),
         ("f(a=4)\n", "4", "a" + ".b()" * 150, "nested too deeply"),

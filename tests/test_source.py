@@ -4,9 +4,12 @@ import ast
 
 import pytest
 
-from codemods.source import Source, SourceError
+from codemods.source import Source, SourceError, depth
 
 ROUND_TRIPS = {
+    "a cookie behind a lone CR": b"#\r# coding: latin-1\rx = '\xe9'\r",
+    "no cookie, on the third line": b"# one\r\r# coding: nope\rx = 1\r",
+    "BOM and cookie": b"\xef\xbb\xbf# coding: utf-8\nx = '\xc3\xa9'\n",
     "empty": b"",
     "no final newline": b"x = 1",
     "CRLF": b"x = 1\r\ny = 2\r\n",
@@ -49,12 +52,14 @@ def test_columns_count_code_points_and_offsets_count_bytes() -> None:
 @pytest.mark.parametrize(
     ("data", "message", "line"),
     [
-        (b"x = (\n", "cannot be parsed: '\\(' was never closed", 1),
+        (b"x = (\n", "cannot be parsed: '\\(' was never closed \\(as Python 3", 1),
         (b"x = 1\ny = $\n", "cannot be parsed: invalid syntax", 2),
         (b"x = 1\n\xff\n", "cannot be decoded as utf-8: invalid start byte", 2),
         (b"# coding: nope\n", "cannot be decoded: unknown encoding: nope", 1),
+        (b"\xef\xbb\xbf# coding: latin-1\nx = 1\n", "cannot be decoded: encoding problem: utf-8", 1),
+        (b"# coding: rot13\nx = 1\n", "cannot be decoded: 'rot13' is not a text encoding", 1),
         (b"# coding: ascii\nx = 1\n\n\xff\n", "cannot be decoded as ascii", 4),
-        (b"x = 1\nx\x00y\n", "cannot be parsed: source code string cannot contain null bytes", 1),
+        (b"x = 1\nx\x00y\n", "cannot be parsed: a NUL byte is no Python", 2),
         (b"(" * 1000, "cannot be parsed: too many nested parentheses", 1),
         (b"x = " + b"-" * 100_000 + b"1", "cannot be parsed: nested too deeply", 1),
     ],
@@ -73,3 +78,12 @@ def test_a_character_that_the_encoding_lacks_is_not_written() -> None:
 
 def test_warnings_of_the_scanned_code_are_not_printed() -> None:
     assert Source("a.py", b"assert (1, 'x')\nx = '\\d'\nx is 1\n").tree
+
+
+@pytest.mark.parametrize(
+    ("code", "levels", "line"),
+    [("", 1, 1), ("x", 4, 1), ("\nx = " + "1 + " * 400 + "1", 403, 2), ("if x: pass\n" + "elif x: pass\n" * 400, 404, 401)],
+    ids=["empty", "name", "sum", "elif"],
+)
+def test_the_depth_is_told_with_a_line(code: str, levels: int, line: int) -> None:
+    assert depth(ast.parse(code)) == (levels, line)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from codemods.rewrite import apply, inspect
 from codemods.source import Source
 from codemods.suppress import Suppressions, skips_file
 
@@ -131,3 +132,38 @@ def test_a_comment_can_ask_to_leave_the_file_alone(text: str, skipped: bool) -> 
 )
 def test_comments_without_a_use_are_told(text: str, findings: list[str]) -> None:
     assert unused(text) == findings
+
+
+NEVER = "paged_attention(pages=6, block=3)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"{NEVER}  # shapecheck: ignore\n", f"{NEVER}\n"),
+        (f"{NEVER}\t# shapecheck: ignore[SC102]", f"{NEVER}"),
+        (f"{NEVER}  # type: ignore  # shapecheck: ignore\r\n", f"{NEVER}  # type: ignore\r\n"),
+        (f"{NEVER}  # shapecheck: ignore[SC102]  # noqa: E501\n", f"{NEVER}  # noqa: E501\n"),
+        (f"{NEVER}  # shapecheck: ignore[SC102]: it is é\n", f"{NEVER}  # it is é\n"),
+        (
+            f"{CALL}  # é shapecheck: # shapecheck: ignore[SC102, sc999,SC201] why\n",
+            f"{CALL}  # é shapecheck: # shapecheck: ignore[SC102, SC201] why\n",
+        ),
+        ("# shapecheck: ignore\nx = 1\n", "x = 1\n"),
+        ("if x:\r\n    # shapecheck: ignore\r\n    y = 1\r\n", "if x:\r\n    y = 1\r\n"),
+        ("f(\n    # shapecheck: ignore\n    1,  # shapecheck: ignore\n)\n", "f(\n    1,\n)\n"),
+        ("x = 'é'\r  # shapecheck: ignore", "x = 'é'\r"),
+        ("# shapecheck: ignore", ""),
+        ("#!/usr/bin/env python\n# shapecheck: ignore\n", "#!/usr/bin/env python\n"),
+    ],
+)
+def test_comments_without_a_use_can_be_removed(before: str, after: str) -> None:
+    source = Source("a.py", before.encode())
+    sites, findings = analyse([source], root=Path(), chips=())
+    suppressions = Suppressions(source)
+    suppressions.keep(findings)
+    edits = [edit for finding in suppressions.unused(sites) if finding.fix for edit in finding.fix.edits]
+    for edit in edits:
+        inspect(source, edit)
+    assert apply(source, edits).text.decode() == after
+    assert unused(after) == []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.consumption import Consumption, consumptions
+from codemods.files import NOTEBOOK, searchable
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Value
 
@@ -135,9 +136,9 @@ class Program:
         stem = Path(beside).stem
         module = Path(beside).parent.name if stem == "__init__" else stem
         words = [re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in (module, name)]
-        for file in self._root.rglob("*.py"):
+        for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
             with suppress(OSError):
-                if not file.samefile(beside) and _has_all(file.read_bytes(), words):
+                if not file.samefile(beside) and _has_all(searchable(str(file), file.read_bytes()), words):
                     return True
         return False
 

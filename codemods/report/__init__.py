@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codemods.check import Run
 
-FORMATS = ("text", "concise", "json", "github", "sarif")
+PEOPLE = ("text", "concise")
+FORMATS = (*PEOPLE, "json", "github", "sarif")
 
 
 def render(run: Run, output_format: str, *, color: bool = False, statistics: bool = False) -> str:
@@ -24,7 +25,7 @@ def render(run: Run, output_format: str, *, color: bool = False, statistics: boo
         from codemods.report.statistics import render as render_statistics
 
         return render_statistics(run)
-    if output_format in ("text", "concise"):
+    if output_format in PEOPLE:
         from codemods.report.text import render as render_text
 
         return render_text(run, color=color, frames=output_format == "text")

@@ -22,16 +22,18 @@ class FrameLine(NamedTuple):
 
 def frame(source: Source, span: Span) -> Iterator[FrameLine]:
     """Yield the frame of a span; of one that goes over several lines the first is marked, to its end."""
-    first = max(1, span.line - _AROUND)
-    last = min(len(source.line_starts), span.line + _AROUND)
-    margin = " " * len(str(last))
+    begins, ends = (span.cell.first, span.cell.last) if span.cell else (1, len(source.line_starts))
+    first, last = max(begins, span.line - _AROUND), min(ends, span.line + _AROUND)
+    margin = " " * len(str(last - begins + 1))
     code = source.line(span.line)
     begin, end = span.column - 1, span.end_column - 1 if span.end_line == span.line else len(code)
     shift = max(0, end - _WIDEST)  # a long line is shown from where its end can be seen
     shift = min(shift, begin)
     yield FrameLine(margin, "")
     for number in range(first, last + 1):
-        yield FrameLine(str(number).rjust(len(margin)), printable(source.line(number)[shift : shift + _WIDEST]).rstrip())
+        yield FrameLine(
+            str(number - begins + 1).rjust(len(margin)), printable(source.line(number)[shift : shift + _WIDEST]).rstrip()
+        )
         if number == span.line:
             shown = code[shift : min(end, shift + _WIDEST)]
             indent = _width(printable(code[shift:begin]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codemods.check import Run
 from codemods.codes import OWN_CODES, severity
 from codemods.findings import Finding
-from codemods.report.wording import printable, sentence
+from codemods.report.wording import in_cell, place, printable, sentence
 from shapecheck.rule import Verdict
 
 
@@ -18,13 +18,15 @@ def render(run: Run) -> str:
 
 def _lines(run: Run) -> Iterator[str]:
     for finding in run.report.findings:
-        span = finding.span
-        place = {"line": span.line, "col": span.column, "endLine": span.end_line, "endColumn": span.end_column}
-        message = f"{finding.path}:{span.line}:{span.column}: {finding.code} {finding.name}: {sentence(finding)}"
-        yield _command(_level(finding), finding.code, finding.path, place, message)
+        span = finding.span.shown
+        where = {"line": span.line, "col": span.column, "endLine": span.end_line, "endColumn": span.end_column}
+        if span.cell is not None:  # a line of a cell is none of the file
+            where = dict.fromkeys(where, 1)
+        message = f"{finding.path}:{place(finding.span)}: {finding.code} {finding.name}: {sentence(finding)}"
+        yield _command(_level(finding), finding.code, finding.path, where, message)
     for error in run.report.errors:
-        message = f"{error.path}:{error.line}: {error.code} {OWN_CODES[error.code].name}: {error.message}"
-        yield _command("error", error.code, error.path, {"line": error.line}, message)
+        message = f"{error.path}:{in_cell(error.cell)}{error.line}: {error.code} {OWN_CODES[error.code].name}: {error.message}"
+        yield _command("error", error.code, error.path, {"line": 1 if error.cell else error.line}, message)
 
 
 def _level(finding: Finding) -> str:

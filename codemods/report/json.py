@@ -1,4 +1,4 @@
-"""The format for programs; its keys are stable, and all of them are always there."""
+"""The format for programs; its keys are stable, and all but `cell`, which a notebook has, are always there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codemods.codes import severity
 from codemods.findings import CallSite, Contexts, Finding, ProposedFix, Report
 from codemods.report.counts import Counts
 from codemods.report.wording import plain, sentence
+from codemods.source import Span
 
 _VERSION = 1
 
@@ -23,7 +24,8 @@ def render(run: Run) -> str:
         "findings": [_finding(finding) for finding in report.findings],
         "call_sites": [_call_site(site) for site in report.call_sites],
         "errors": [
-            {"code": error.code, "path": error.path, "line": error.line, "message": error.message} for error in report.errors
+            {"code": error.code, "path": error.path, **_cell(error.cell), "line": error.line, "message": error.message}
+            for error in report.errors
         ],
         "summary": _summary(report),
     }
@@ -31,17 +33,17 @@ def render(run: Run) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
+    span = finding.span.shown
     return {
         "code": finding.code,
         "name": finding.name,
         "verdict": finding.verdict,
         "severity": severity(finding.code),
         "path": finding.path,
-        "line": finding.span.line,
-        "column": finding.span.column,
-        "end_line": finding.span.end_line,
-        "end_column": finding.span.end_column,
-        "call_line": finding.call.line,
+        **_place(span),
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "call_line": finding.call.shown.line,
         "callee": finding.callee,
         "message": sentence(finding),
         "relation": finding.relation,
@@ -50,6 +52,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "contexts": _contexts(finding.contexts),
         "fix": _fix(finding.fix),
     }
+
+
+def _place(span: Span) -> dict[str, int]:
+    return {**_cell(span.cell.number if span.cell else None), "line": span.line, "column": span.column}
+
+
+def _cell(number: int | None) -> dict[str, int]:
+    return {} if number is None else {"cell": number}
 
 
 def _plain_values(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -69,8 +79,7 @@ def _fix(fix: ProposedFix | None) -> dict[str, str] | None:
 def _call_site(site: CallSite) -> dict[str, Any]:
     return {
         "path": site.path,
-        "line": site.span.line,
-        "column": site.span.column,
+        **_place(site.span.shown),
         "callee": site.callee,
         "contract": site.contract,
         "verdicts": dict(site.verdicts),

@@ -54,7 +54,7 @@ def _rule(explanation: Explanation) -> dict[str, Any]:
 
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:
-    span = finding.span
+    span = finding.span.shown
     region = {
         "startLine": span.line,
         "startColumn": span.column,

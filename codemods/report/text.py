@@ -10,7 +10,7 @@ from codemods.codes import OWN_CODES
 from codemods.findings import FileError, Finding
 from codemods.report.counts import Counts, closing_line
 from codemods.report.frame import frame
-from codemods.report.wording import assignments, printable, sentence, shown
+from codemods.report.wording import assignments, in_cell, place, printable, sentence, shown
 from codemods.source import Source
 from shapecheck.rule import Applicability, Verdict
 
@@ -47,14 +47,15 @@ def render(run: Run, *, color: bool, frames: bool) -> str:
 
 
 def _head(finding: Finding, message: str, style: _Style) -> str:
-    where = f"{style.bold}{printable(finding.path)}{style.reset}:{finding.span.line}:{finding.span.column}"
+    where = f"{style.bold}{printable(finding.path)}{style.reset}:{place(finding.span)}"
     mark = " [*]" if _applicability(finding) is Applicability.SAFE else ""
     return f"{where}: {style.red}{finding.code}{style.reset} {finding.name}: {printable(message)}{mark}"
 
 
 def _details(finding: Finding, source: Source, style: _Style) -> Iterator[str]:
-    margin = " " * len(str(finding.span.line + 2))
-    for line in frame(source, finding.span):
+    lines = list(frame(source, finding.span))
+    margin = " " * len(lines[0].margin)
+    for line in lines:
         yield f"{style.blue}{line.margin} |{style.reset}{f' {line.text}' if line.text else ''}"
     for label, text in _notes(finding):
         yield f"{margin} {style.blue}={style.reset} {style.bold}{label}{style.reset}: {printable(text)}"
@@ -79,13 +80,13 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _error(error: FileError, style: _Style) -> str:
-    where = f"{style.bold}{printable(error.path)}{style.reset}:{error.line}:1"
+    where = f"{style.bold}{printable(error.path)}{style.reset}:{in_cell(error.cell)}{error.line}:1"
     name = OWN_CODES[error.code].name
     return f"{where}: {style.red}{error.code}{style.reset} {name}: {printable(error.message)}"
 
 
 def _fixed(finding: Finding, verb: str) -> str:
-    where = f"{printable(finding.path)}:{finding.span.line}:{finding.span.column}"
+    where = f"{printable(finding.path)}:{place(finding.span)}"
     return f"{where}: {finding.code} {finding.name}: {verb}: {printable(finding.fix.message if finding.fix else '')}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codemods.findings import Finding, Value
+from codemods.source import Span
 from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Verdict
 
@@ -23,6 +24,16 @@ def sentence(finding: Finding) -> str:
     elif finding.advice:
         parts.append(finding.advice)
     return "; ".join(parts)
+
+
+def place(span: Span) -> str:
+    """Return e.g. `12:5`, and in a notebook `cell 3:2:5`, as ruff has it."""
+    return f"{in_cell(span.cell.number if span.cell else None)}{span.shown.line}:{span.column}"
+
+
+def in_cell(number: int | None) -> str:
+    """Return what precedes a line in a cell."""
+    return "" if number is None else f"cell {number}:"
 
 
 def is_known(value: Value) -> bool:

@@ -1,0 +1,47 @@
+"""What is being looked at, while a run takes its time; only on a terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from functools import partial
+from types import TracebackType
+from typing import Any, TextIO
+
+from codemods.report.wording import printable
+
+_PATIENCE = 1.0  # seconds before there is anything to see
+_PAUSE = 0.1  # seconds between two updates
+_CLEAR = "\r\033[K"
+
+
+class Progress:
+    """One line that is written over again and again, and gone at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._due = time.monotonic() + _PATIENCE
+        self._shown = False
+
+    def watching(self, analyse: Any) -> Any:
+        """Return an analysis that shows what it is looking at, if there is somebody to see it."""
+        is_seen = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        return partial(analyse, watch=self._show) if is_seen else analyse
+
+    def _show(self, path: str) -> None:
+        if time.monotonic() < self._due:
+            return
+        width = max(20, shutil.get_terminal_size().columns - 1)
+        line = f"checking {printable(path)}"[:width]
+        self._stream.write(f"{_CLEAR}{line}".encode(self._stream.encoding, "replace").decode(self._stream.encoding))
+        self._stream.flush()
+        self._due, self._shown = time.monotonic() + _PAUSE, True
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        if self._shown:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
