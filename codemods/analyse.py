@@ -57,7 +57,12 @@ class Judged:
 
 
 def analyse(
-    sources: list[Source], *, root: Path, chips: tuple[Chip, ...] = (), watch: Callable[[str], None] | None = None
+    sources: list[Source],
+    *,
+    root: Path,
+    chips: tuple[Chip, ...] = (),
+    unproven: bool = True,
+    watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
 
@@ -65,6 +70,7 @@ def analyse(
         sources: parsed files that may hold such calls.
         root: the folder from which the tree's modules are imported.
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
+        unproven: whether to seek counterexamples and repairs of what is unproven.
         watch: is told the path of each file before it is executed.
 
     Returns:
@@ -73,6 +79,7 @@ def analyse(
     program = Program(sources, root)
     sites = _sites(program, sources, root, watch or (lambda path: None))
     judges = {id(site): list(_judges(site, chips)) for site in sites}
+    explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
     repairs = _repairs(program, sites, [judge for group in judges.values() for judge in group])
     call_sites: list[CallSite] = []
     findings: list[Finding] = []
@@ -85,7 +92,8 @@ def analyse(
         call_sites.append(CallSite(site.source.path, site.source.span(site.node), callee.name, callee.contract.name, verdicts))
         if not site.expected:
             finder = repairs[site.source.path]
-            findings += [_finding(site, each, finder) for each in judged if each.verdict is not Verdict.PROVEN]
+            open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]
+            findings += [_finding(site, each, finder if each.verdict in explained else None) for each in open_]
     return call_sites, findings
 
 
@@ -173,12 +181,13 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
 
 
-def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
+def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
+    """Put a finding together; without `repairs`, nobody asks for a repair or a counterexample."""
     rule, decisive = judged.rule, judged.decisive
     judge = next((judge for judge, outcome in judged.outcomes if outcome is decisive), judged.outcomes[0][0])
     advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
     fix = None
-    if site.unreached is None:
+    if repairs is not None and site.unreached is None:
         fix = repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
     return Finding(
         code=rule.code,
@@ -193,7 +202,7 @@ def _finding(site: Site, judged: Judged, repairs: Repairs) -> Finding:
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
         reason=_worded(decisive.reason, site.source),
         advice=advice,
-        counterexample=decisive.counterexample,
+        counterexample=decisive.counterexample if repairs is not None else None,
         contexts=_contexts(judged, judge.arrival.case),
         fix=fix,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
@@ -29,7 +30,9 @@ _Located = TypeVar("_Located", Finding, CallSite)
 class Analyse(Protocol):
     """What `codemods.analyse.analyse` does: judge every call of a known callee in `sources`."""
 
-    def __call__(self, sources: list[Source], *, root: Path, chips: tuple[Chip, ...]) -> tuple[list[CallSite], list[Finding]]: ...
+    def __call__(
+        self, sources: list[Source], *, root: Path, chips: tuple[Chip, ...], unproven: bool = True
+    ) -> tuple[list[CallSite], list[Finding]]: ...
 
 
 class Run(NamedTuple):
@@ -82,7 +85,11 @@ class Examination:
 def check(found: Found, analyse: Analyse) -> Run:
     """Check the files that were found; a file that cannot be parsed is reported, and the others are checked."""
     projects, errors = parse(found)
-    return summarise(found, [examine(project, sources, analyse) for project, sources in projects.items()], errors)
+    examined: list[Examination] = []
+    for project, sources in projects.items():
+        asked = project.settings.unproven or project.settings.strict
+        examined.append(examine(project, sources, analyse, unproven=asked))
+    return summarise(found, examined, errors)
 
 
 def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileError]]:
@@ -109,12 +116,15 @@ def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileErro
     return projects, errors
 
 
-def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse) -> Examination:
-    """Analyse the files of one project, and leave out what its settings or a comment suppress."""
+def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse, *, unproven: bool = True) -> Examination:
+    """Analyse the files of one project, and leave out what its settings or a comment suppress.
+
+    `unproven` says whether anybody asks for counterexamples and repairs of what is unproven, which take time to find.
+    """
     settings = project.settings
     chips = tuple(chip_of(name) for name in settings.chips)
     root = Path(shown(project.root))  # so that a module found below it has the path that its source has here
-    call_sites, findings, errors = _isolated(list(sources.values()), root, chips, analyse)
+    call_sites, findings, errors = _isolated(list(sources.values()), root, chips, partial(analyse, unproven=unproven))
     result = Examination(project, sources, findings, errors)
     findings_of, sites_of = _by_path(findings), _by_path(call_sites)
     for path, source in sources.items():

@@ -27,7 +27,9 @@ GOOD = IMPORT + "out = paged_attention(pages=6, block=3)\n"
 UNPROVEN = IMPORT + "def f(n):\n    return paged_attention(pages=n, block=4)\n"
 
 
-def analyse(sources: list[Source], *, root: Path, chips: tuple[Chip, ...]) -> tuple[list[CallSite], list[Finding]]:
+def analyse(
+    sources: list[Source], *, root: Path, chips: tuple[Chip, ...], unproven: bool = True
+) -> tuple[list[CallSite], list[Finding]]:
     judged = [result for source in sources for result in _calls(source)]
     return [site for site, _ in judged], [finding for _, findings in judged for finding in findings]
 

@@ -215,9 +215,9 @@ class TestSelection:
     def test_chips_reach_the_analysis(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[list[str]] = []
 
-        def analyse(sources, *, root, chips):  # type: ignore[no-untyped-def]
-            seen.append([chip.name for chip in chips])
-            return fake_analysis.analyse(sources, root=root, chips=chips)
+        def analyse(sources, **others):  # type: ignore[no-untyped-def]
+            seen.append([chip.name for chip in others["chips"]])
+            return fake_analysis.analyse(sources, **others)
 
         monkeypatch.setattr(cli, "_analysis", lambda: analyse)
         run("check")

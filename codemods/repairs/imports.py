@@ -30,6 +30,7 @@ class Imports:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._listed: dict[int, list[tuple[int, Import]]] = {}  # the imports of a body, by its id
 
     def function(self, module: str, name: str, use: ast.AST) -> Reference:
         """Return how to name a function of `module` at `use`: by itself, or by its module where another thing has its name."""
@@ -60,7 +61,11 @@ class Imports:
 
     def has(self, package: str) -> bool:
         """Say whether the file imports a package, or something of it, anywhere."""
-        return any(isinstance(node, Import) and _root(node) == package for node in ast.walk(self._source.tree))
+        return package in self._packages
+
+    @cached_property
+    def _packages(self) -> set[str]:
+        return {_root(node) for node in ast.walk(self._source.tree) if isinstance(node, Import)}
 
     def _existing(self, module: str, name: str, use: ast.AST) -> Reference | None:
         """Return the shortest name that the file has for it: one without the module, or with its alias."""
@@ -75,18 +80,34 @@ class Imports:
 
     def _before(self, use: ast.AST) -> Iterator[Import]:
         """Yield the imports that are certain to be done at `use`: those of the module, and of the functions around it."""
-        for block in self._blocks_around(use):
-            for statement in block:
-                if any(node is use for node in ast.walk(statement)):
-                    break
-                if isinstance(statement, Import):
-                    yield statement
+        for body, end in reversed(list(self._blocks_around(use))):
+            yield from (statement for index, statement in self._imports_of(body) if index < end)
 
-    def _blocks_around(self, use: ast.AST) -> Iterator[Sequence[ast.stmt]]:
-        yield self._source.tree.body
-        for node in ast.walk(self._source.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(part is use for part in ast.walk(node)):
-                yield node.body
+    def _blocks_around(self, use: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
+        """Yield the bodies of the functions around a node and of the module, each with the position of what holds the node."""
+        node = use
+        while (parent := self._parents.get(id(node))) is not None:
+            if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+                position = self._positions.get(id(node), -1)
+                if position >= 0:  # else a decorator or a default, which the body does not hold
+                    yield parent.body, position
+            node = parent
+
+    @cached_property
+    def _parents(self) -> dict[int, ast.AST]:
+        return {id(child): node for node in ast.walk(self._source.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        """The position of each statement in the body of its function or module, by the id of its node."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+        bodies = [node.body for node in ast.walk(self._source.tree) if isinstance(node, kinds)]
+        return {id(statement): position for body in bodies for position, statement in enumerate(body)}
+
+    def _imports_of(self, body: list[ast.stmt]) -> list[tuple[int, Import]]:
+        if id(body) not in self._listed:
+            self._listed[id(body)] = [(at, each) for at, each in enumerate(body) if isinstance(each, Import)]
+        return self._listed[id(body)]
 
     @cached_property
     def _bindings(self) -> list[tuple[ast.AST, str]]:
@@ -125,8 +146,8 @@ class Imports:
         (node,) = ast.parse(statement).body
         assert isinstance(node, Import)
         body = self._source.tree.body
-        index = next((at for at, each in enumerate(body) if any(part is use for part in ast.walk(each))), len(body))
-        present = [each for each in body[:index] if isinstance(each, Import)]
+        *_, (_, index) = self._blocks_around(use)
+        present = [each for at, each in self._imports_of(body) if at < index]
         for each in present:
             if (merged := self._merged(each, node)) is not None:
                 return (merged,)
