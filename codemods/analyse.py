@@ -163,6 +163,10 @@ def _repairs(program: Program, sites: Iterable[Site], judges: Sequence[Judge]) -
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
     """Put the verdicts of all executions together: one that is spelled out and fails is enough, a proof needs them all."""
     judges = [judge for judge in judges if not judge.arrival.expected] or judges
+    if site.unreached is not None:
+        nothing = Outcome(Verdict.UNPROVEN, reason=site.unreached)
+        yield from (Judged(rule, Verdict.UNPROVEN, [(judges[0], nothing)], nothing) for rule in judges[0].rules)
+        return
     for rule in site.callee.contract.rules:
         outcomes = [(judge, judge.judge(rule)) for judge in judges if rule in judge.rules]
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
@@ -170,8 +174,6 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.VIOLATED, outcomes, of[Verdict.VIOLATED][0])
         elif len(outcomes) < len(judges):
             continue  # a rule about what is not known of every execution has nothing to say unless it fails
-        elif site.unreached is not None:
-            yield Judged(rule, Verdict.UNPROVEN, outcomes, replace(outcomes[0][1], reason=site.unreached))
         elif open_ := of[Verdict.UNPROVEN] or of[Verdict.VIOLATED]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, open_[0])
         elif site.unfinished:

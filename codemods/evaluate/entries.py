@@ -26,6 +26,7 @@ from codemods.values import Class, Contracted, External, Function, Instance, Mod
 
 FILE_STEPS = 100_000  # of all executions of one file
 FEW_STEPS = 4_000  # of one function
+LEAST_STEPS = 400
 RECEIVER_STEPS = 6_000  # to make an object for its methods to be called on
 
 
@@ -195,12 +196,16 @@ class Execution:
         for most, last in ((FEW_STEPS, False), (FILE_STEPS, True)):
             unfinished: list[tuple[Entry, Sequence[Mapping[str, Value]]]] = []
             for position, (entry, spelled) in enumerate(waiting):
-                end = self._allowance - min(most, self._allowance // (len(waiting) - position))
+                if self._allowance < LEAST_STEPS:  # too little to get anywhere
+                    unfinished += waiting[position:]
+                    break
+                end = self._allowance - min(most, max(LEAST_STEPS, self._allowance // (len(waiting) - position)))
                 for done, case in enumerate(spelled):
                     if not self._execute(entry, case, module, limit=min(MAX_STEPS, self._allowance - end), last=last):
                         unfinished.append((entry, spelled[done:]))
                         break
             waiting = unfinished
+        self.unfinished += [entry.function.node for entry, _ in waiting]
 
     def _cases(self, entry: Entry, module: Machine) -> Sequence[Mapping[str, Value]]:
         """Return the cases that a function's decorators spell out: one without arguments where they spell out none."""
