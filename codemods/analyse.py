@@ -17,6 +17,7 @@ from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
+from codemods.nodes import nodes
 from codemods.repairs.propose import Repairs
 from codemods.source import Source
 from codemods.unreached import calls
@@ -114,7 +115,9 @@ def _sites(program: Program, sources: Sequence[Source], root: Path, watch: Calla
                 if path in wanted and held is not None:
                     key = (id(node), each.callee.contract.name)
                     sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
-            unfinished.update(id(part) for node in execution.unfinished for part in ast.walk(node))
+            for node in execution.unfinished:
+                inside = nodes(node, ast.Call) if isinstance(node, ast.Module) else ast.walk(node)
+                unfinished.update(map(id, inside))
 
     execute(sources, (), FILE_STEPS)
     holders = {site.source.path: site.source for site in sites.values()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codemods.config import Configuration
-from codemods.evaluate.relevance import Relevance
+from codemods.evaluate.relevance import relevance
 from codemods.files import discover, searchable
 from codemods.notebook import source_of
 from codemods.source import Source, SourceError
@@ -57,6 +57,6 @@ def _module(path: str) -> bytes:
 
 def _exported(tree: ast.Module) -> set[str]:
     """Return the functions and classes of a module's top level that reach a kernel."""
-    names = Relevance(tree).names()
+    names = relevance(tree).names()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return {node.name for node in tree.body if isinstance(node, kinds) and node.name in names}

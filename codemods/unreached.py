@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from codemods.callees import CALLEES, Callee
+from codemods.nodes import nodes
 from codemods.repairs.scopes import bindings
 
 
@@ -14,23 +15,22 @@ def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Callee]]:
     imported = _imported(tree)
     if not imported:
         return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (path := _dotted(node.func, imported)) in CALLEES:
+    for node in nodes(tree, ast.Call):
+        if (path := _dotted(node.func, imported)) in CALLEES:
             yield node, CALLEES[path]
 
 
 def _imported(tree: ast.Module) -> Mapping[str, str]:
     """Return what each name stands for that is bound by absolute imports of one thing, and in no other way."""
     paths: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            for alias in node.names:
-                paths.setdefault(alias.asname or alias.name, set()).add(f"{node.module}.{alias.name}")
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                root = alias.name if alias.asname else alias.name.partition(".")[0]
-                paths.setdefault(alias.asname or root, set()).add(root)
-    others = {name for node in ast.walk(tree) if not isinstance(node, ast.alias) for name in bindings(node)}
+    for node in nodes(tree, ast.ImportFrom):
+        for alias in node.names if not node.level else ():
+            paths.setdefault(alias.asname or alias.name, set()).add(f"{node.module}.{alias.name}")
+    for node in nodes(tree, ast.Import):
+        for alias in node.names:
+            root = alias.name if alias.asname else alias.name.partition(".")[0]
+            paths.setdefault(alias.asname or root, set()).add(root)
+    others = {name for node in nodes(tree) if not isinstance(node, ast.alias) for name in bindings(node)}
     return {name: next(iter(found)) for name, found in paths.items() if len(found) == 1 and name not in others}
 
 

@@ -18,7 +18,7 @@ from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, Relevance, assigned_attributes, changed, rebound
+from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, assigned_attributes, changed, rebound, relevance
 from codemods.evaluate.sharing import Changes, changes
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
@@ -61,8 +61,8 @@ class Execution:
     def __init__(self, program: Program, source: Source, words: Iterable[str] = (), allowance: int = FILE_STEPS) -> None:
         self.program = program
         self.source = source
-        self.relevance = Relevance(source.tree, words)
-        self._words = words
+        self.relevance = relevance(source.tree, frozenset(words))
+        self._words = frozenset(words)
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
         self._allowance = allowance
@@ -82,18 +82,18 @@ class Execution:
         module = self._machine(machine)
         with module.entered(Frame(self.program.scopes[scope_id])):
             self._forget_changeable(module, scope_id)
-            self.relevance = Relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
+            self.relevance = relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
         self._main(module, scope_id)
         self._enter(list(self._functions(self.source.tree.body, scope_id, module.state)), module)
 
-    def _namesakes(self, machine: Machine, scope_id: int) -> list[str]:
+    def _namesakes(self, machine: Machine, scope_id: int) -> frozenset[str]:
         """Return the names of kernels that this file imports from a module of the tree that has another function of that name."""
         held = {name: machine.read((scope_id, name)) for name in KERNELS}
-        return [name for name, value in held.items() if isinstance(value, Function) and not self._reaches(value)]
+        return frozenset(name for name, value in held.items() if isinstance(value, Function) and not self._reaches(value))
 
     def _reaches(self, function: Function) -> bool:
         source = self.program.source(function.path)
-        return source is None or Relevance(source.tree).reaches(function.node)
+        return source is None or relevance(source.tree).reaches(function.node)
 
     def _forget_changeable(self, machine: Machine, scope_id: int) -> None:
         """Forget of the module's objects what a function may have changed before another one runs."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.callees import WORDS
 from codemods.evaluate.bindings import Bindings
+from codemods.nodes import nodes
 from codemods.values import Class, Function, lineage
 
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 Word: TypeAlias = str | tuple[int, str]
 """A name that is seen in the whole file, or a local one of a function, by the id of its node."""
+
+
+@lru_cache(maxsize=16)
+def relevance(tree: ast.Module, words: frozenset[str] = frozenset(), namesakes: frozenset[str] = frozenset()) -> Relevance:
+    """Return what of a file may reach a kernel; see `Relevance`."""
+    return Relevance(tree, words, namesakes)
 
 
 class Relevance:
@@ -115,22 +123,27 @@ class _Reader:
                     found |= self._import(part)
                 case ast.Name(name):
                     found.add(self._word(name))
+                case ast.Assign(targets, value):
+                    found |= self._bind(targets, value)
+                    rest += targets
+                case ast.AnnAssign(target, value=ast.expr() as value) | ast.NamedExpr(target, value):
+                    found |= self._bind([target], value)
+                    rest.append(target)
                 case _:
                     if isinstance(part, ast.Attribute):
                         found.add(part.attr)
-                    self._bind(part)
                     rest += ast.iter_child_nodes(part)
         return found
 
-    def _bind(self, node: ast.AST) -> None:
-        match node:
-            case ast.Assign(targets, value):
+    def _bind(self, targets: Sequence[ast.expr], value: ast.expr) -> set[Word]:
+        """Take note of an assignment; return the words in its value. What a kernel returns is no kernel."""
+        held = self.mentions_in(value)
+        match value:
+            case ast.Call(ast.Name(name) | ast.Attribute(attr=name)) if name in KERNELS:
                 pass
-            case ast.AnnAssign(target, value=ast.expr() as value) | ast.NamedExpr(target, value):
-                targets = [target]
             case _:
-                return
-        self.bindings.append((set[Word]().union(*map(self._bound, targets)), self._held(value)))
+                self.bindings.append((set[Word]().union(*map(self._bound, targets)), held))
+        return held
 
     def _class(self, node: ast.ClassDef) -> set[Word]:
         found = set[Word]().union(*map(self.mentions_in, ast.iter_child_nodes(node)))
@@ -156,14 +169,6 @@ class _Reader:
         self.bindings.append(({bound}, mentioned))
         return mentioned
 
-    def _held(self, value: ast.expr) -> set[Word]:
-        """Return the words that stand in what a name is bound to: what a kernel returns is no kernel."""
-        match value:
-            case ast.Call(ast.Name(name) | ast.Attribute(attr=name)) if name in KERNELS:
-                return set()
-            case _:
-                return self.mentions_in(value)
-
     def _bound(self, target: ast.expr) -> set[Word]:
         match target:
             case ast.Name(name):
@@ -184,14 +189,13 @@ def states_contract(tree: ast.Module) -> bool:
 
 
 def _contracted(tree: ast.Module) -> set[str]:
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef)
     return {node.name for node in functions if any(map(_is_contract, node.decorator_list))}
 
 
 def _defined(tree: ast.Module) -> set[str]:
     """Return the functions of the top level whose names nothing is imported under."""
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    imported = {alias.asname or alias.name for node in imports for alias in node.names}
+    imported = {alias.asname or alias.name for node in nodes(tree, ast.Import, ast.ImportFrom) for alias in node.names}
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)} - imported
 
 
@@ -202,7 +206,7 @@ def _is_contract(decorator: ast.expr) -> bool:
 
 def rebound(tree: ast.Module) -> set[str]:
     """Return the globals that some function rebinds: when another function runs, they may hold anything."""
-    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    return {name for node in nodes(tree, ast.Global) for name in node.names}
 
 
 MUTATORS = frozenset(
