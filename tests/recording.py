@@ -1,18 +1,24 @@
-"""A pytest plugin that puts recorders in the place of the kernels: what the tests call them with is written to a file.
+"""A pytest plugin that puts recorders in the place of the kernels: what real code calls them with is written to a file.
 
-It runs in a process of its own, as `pytest -p recording`, and writes to the file that `SHAPECHECK_RECORD` names.
+It runs in a process of its own, as `pytest -p recording`, on tests and on programs (`SHAPECHECK_PROGRAM`: a path and its
+arguments), and writes to the file that `SHAPECHECK_RECORD` names. Of each test function at most `SHAPECHECK_RECORD_CASES` cases
+run. Code for TPUs is told that it has one.
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import itertools
 import os
 import pickle
+import runpy
+import shlex
 import sys
+import types
 import unittest.case
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -20,15 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from codemods.callees import CALLEES, Callee
 from shapecheck.contract import Contract
-from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.observe import geometry_of
 
-KERNELS = {
-    "jax.experimental.pallas.ops.tpu.paged_attention": "jax.experimental.pallas.ops.tpu.paged_attention.paged_attention_kernel",
-    "kernel": "kernel.paged_attention",
-}
-"""The modules that hold a kernel called `paged_attention`: the package that exports it, and where it is defined."""
+PRETENDED = "ejkernel.kernels"
+"""A package that is not installed, and of which there is nothing here but its kernels."""
 
 Position = tuple[str, int | None, int | None, int | None, int | None]
 """The file of a frame, and the expression that it is at: line, column in bytes, and those of its end."""
@@ -67,19 +70,20 @@ def _elements(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[tupl
             yield f"{array.name}_max", int(held.max())
 
 
-def recorder(kernel: Callable[..., Any], contract: Contract = PAGED_ATTENTION) -> Callable[..., Any]:
-    """Return a function that takes what `kernel` takes, records it, and returns an array of the right shape."""
-    signature = inspect.signature(kernel)
+def recorder(callee: Callee) -> Callable[..., Any]:
+    """Return a function that records what it is called with, and returns an array of the right shape."""
+    contract = callee.contract
 
-    def paged_attention(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        values = geometry_of(contract, bound.arguments) | dict(_elements(contract, bound.arguments))
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        arguments: dict[str, Any] = {parameter.name: parameter.default for parameter in contract.parameters}
+        given = dict(zip(callee.positional, args, strict=False)) | kwargs
+        arguments |= {callee.contract_name(name): value for name, value in given.items()}
+        values = geometry_of(contract, arguments) | dict(_elements(contract, arguments))
         known = {name: value for name, value in values.items() if _is_plain(value)}
         RECORDS.append(Record(list(_stack(sys._getframe(1))), known, bool(_expecting)))
-        return bound.arguments["q"]
+        return arguments["q"]
 
-    return paged_attention
+    return kernel
 
 
 def _is_plain(value: Any) -> bool:
@@ -101,12 +105,55 @@ def _watch(context: type[Any]) -> None:
     context.__enter__, context.__exit__ = entered, left
 
 
+def _install() -> None:
+    """Replace each kernel that can be imported; make the modules of those that are pretended."""
+    for path, callee in CALLEES.items():
+        module, _, name = path.rpartition(".")
+        if path.startswith(PRETENDED):
+            for end in range(1, module.count(".") + 2):
+                package = ".".join(module.split(".")[:end])
+                sys.modules.setdefault(package, types.ModuleType(package)).__path__ = []
+            setattr(sys.modules[module], name, recorder(callee))
+        elif path.startswith(("jax.", "kernel.")):
+            # `kernel.paged_attention` is a function, and the module that it comes from.
+            setattr(importlib.import_module(module), name, recorder(callee))
+
+
+def _pretend_a_tpu() -> None:
+    """Let the tests of JAX take this for a v5p, and those of ejkernel find the reference that they compare with."""
+    with suppress(ModuleNotFoundError):  # absl
+        from jax._src import test_util
+
+        test_util.is_device_tpu_at_least = lambda version: version <= 5
+        test_util.is_device_tpu = lambda version=None, variant="": version in (None, 5) and variant in ("", "p")
+    reference: Any = types.ModuleType(f"{PRETENDED}._xla.page_attention")
+    reference.page_attention = lambda query, **arguments: query
+    sys.modules[f"{PRETENDED}._xla"] = types.ModuleType(f"{PRETENDED}._xla")
+    sys.modules[reference.__name__] = reference
+
+
 def pytest_configure() -> None:
     _watch(pytest.RaisesExc)
     _watch(vars(unittest.case)["_AssertRaisesContext"])
-    for exported, defined in KERNELS.items():
-        package, module = importlib.import_module(exported), importlib.import_module(defined)
-        package.paged_attention = module.paged_attention = recorder(module.paged_attention)
+    np.testing.assert_allclose = lambda *args, **kwargs: None  # results are of no interest
+    _install()
+    _pretend_a_tpu()
+    if program := os.environ.get("SHAPECHECK_PROGRAM"):
+        sys.argv = shlex.split(program)
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep some cases of each test function, evenly spread."""
+    limit = int(os.environ.get("SHAPECHECK_RECORD_CASES", "12"))
+    function = [f"{item.nodeid.partition('[')[0].rstrip('0123456789')}" for item in items]
+    total, seen = Counter(function), Counter[str]()
+    kept = []
+    for item, name in zip(items, function, strict=True):
+        if seen[name] * limit // total[name] != (seen[name] - 1) * limit // total[name] or total[name] <= limit:
+            kept.append(item)
+        seen[name] += 1
+    items[:] = kept
 
 
 def pytest_unconfigure() -> None:

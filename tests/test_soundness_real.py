@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from codemods import analyse
 from codemods.evaluate.program import Program
 from codemods.source import Source
 from codemods.verdicts import Judge
-from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Verdict
 
 from .recording import Position, Record
@@ -25,29 +26,33 @@ from .recording import Position, Record
 ROOT = Path(__file__).parent.parent
 
 
-def recorded(files: Sequence[str], folder: Path, to: Path, *options: str) -> list[Record]:
-    """Run test files of a folder in a process of their own, with recorders for kernels; return what they recorded."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "SHAPECHECK_RECORD": str(to),
-    }
-    # What the tests find out about the result of a recorder is of no interest.
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "recording"]
-    run = subprocess.run([*command, *options, *files], cwd=folder, env=environment, capture_output=True, text=True)
-    assert to.exists(), run.stdout + run.stderr
-    return [Record(*each) for each in pickle.loads(to.read_bytes())]
+def recorded(folder: Path, *arguments: str, program: str = "") -> list[Record]:
+    """Run pytest in a process of its own, with recorders for kernels, then a program; return what they recorded."""
+    with tempfile.TemporaryDirectory() as scratch:
+        to = Path(scratch, "records")
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]),
+            "SHAPECHECK_RECORD": str(to),
+            "SHAPECHECK_PROGRAM": program,
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=line", "--assert=plain", "-p", "no:cacheprovider", "-p", "recording"]
+        run = subprocess.run([*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+        assert to.exists(), run.stdout + run.stderr
+        records = [Record(*each) for each in pickle.loads(to.read_bytes())]
+        assert records, run.stdout + run.stderr
+        return records
 
 
 @cache
-def _broken(rule_values: tuple[tuple[str, Any], ...]) -> frozenset[str]:
-    verdicts = PAGED_ATTENTION.judge(dict(rule_values))
+def _broken(contract: str, values: tuple[tuple[str, Any], ...]) -> frozenset[str]:
+    verdicts = CONTRACTS[contract].judge(dict(values))
     return frozenset(code for code, verdict in verdicts.items() if verdict is Verdict.VIOLATED)
 
 
 def contradictions(judge: Judge, values: dict[str, Any]) -> list[str]:
     """Return what an execution that we have read says of a call, and a recorded one contradicts."""
-    broken = _broken(tuple(sorted(values.items())))
+    broken = _broken(judge.callee.contract.name, tuple(sorted(values.items())))
     wrong = [
         f"{name} is {value!r}, not {values[name]!r}"
         for name, value in judge.constants().items()
@@ -94,13 +99,59 @@ def _position(site: analyse.Site) -> Position:
     return site.source.path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
-if __name__ == "__main__":
-    records = [Record(*each) for each in pickle.loads(Path(sys.argv[1]).read_bytes())]
-    print(len(records))
-    c = Comparison(sys.argv[3:], Path(sys.argv[2]), records)
-    for at in c.sites:
-        js = c.judges[at]
-        print(at[0][-60:], at[1], "records", c.compared.get(at, 0), "judges", len(js), "unfinished" * c.sites[at].unfinished, str(c.sites[at].unreached or "")[:50], "known", min((sum(1 for n in j.constants()) for j in js), default=0))
-    print(len(c.wrong))
-    for each in list(c.wrong)[:40]:
-        print(each)
+OURS = sorted(str(path.relative_to(ROOT)) for path in Path(__file__).parent.glob("test_kernel_*.py"))
+
+
+def test_our_tests_of_the_kernel() -> None:
+    comparison = Comparison(OURS, ROOT, recorded(ROOT, *OURS))
+    assert len(comparison.compared) > 12
+    assert not comparison.wrong, "\n".join(comparison.wrong)
+
+
+def test_the_benchmarks_of_the_example(tmp_path: Path) -> None:
+    """Traced, not computed: its pools are those of real models. `eval_shape` runs the same code with abstract arrays."""
+    serving = ROOT / "examples"
+    program = tmp_path / "trace.py"
+    program.write_text(
+        f"import sys; sys.path.insert(0, {str(serving)!r})\n"
+        "import jax\nfrom serving import bench\n"
+        "for name in [each for each in vars(bench) if each.startswith('bench_')]:\n"
+        "    jax.eval_shape(lambda run=getattr(bench, name): run() and None)\n"
+    )
+    records = recorded(tmp_path, str(tmp_path), program=str(program))
+    comparison = Comparison(["serving/bench.py"], serving, records)
+    assert len(comparison.compared) == len(comparison.sites) == 5
+    assert not comparison.wrong, "\n".join(comparison.wrong)
+
+
+# ---- public code, where it is at hand: these files have been read, and do no harm
+
+CHECKOUTS = os.environ.get("SHAPECHECK_CHECKOUTS")
+PUBLIC = (
+    "jax-ml__jax/tests/pallas/tpu_paged_attention_kernel_test.py",
+    "old/jax-ml__jax@4fed1256dd/tests/pallas/tpu_paged_attention_kernel_test.py",
+    "old/jax-ml__jax@242c993cee/tests/pallas/tpu/paged_attention_kernel_test.py",
+    "old/AI-Hypercomputer__JetStream@7f831bc7ea/experimental/jax/inference/kernel/attention/tpu/paged_attention_test.py",
+    "old/pytorch__xla@43c2bf0036/torch_xla/experimental/pallas_kernels/tpu_paged_attention_kernel_test.py",
+    "erfanzar__ejkernel/test/kernels/_pallas/tpu/test_page_attention.py",
+    "old/AI-Hypercomputer__maxtext@de5c6299a7/MaxText/benchmarks/bench_paged_attention_kernel.py --num-blocks 16",
+    "old/AI-Hypercomputer__maxtext@d3466dd95f/MaxText/benchmarks/bench_paged_attention_kernel.py --num-blocks 16",
+)
+
+
+@pytest.mark.skipif(CHECKOUTS is None, reason="SHAPECHECK_CHECKOUTS names no folder of public repositories")
+@pytest.mark.parametrize("command", PUBLIC, ids=lambda command: command.partition("/")[0 if command[:3] != "old" else 2][:40])
+def test_public_code(command: str, tmp_path: Path) -> None:
+    path, _, options = command.partition(" ")
+    file = Path(CHECKOUTS or "", path)
+    if not file.exists():
+        pytest.skip(f"{path} is not in the folder of checkouts")
+    if "absl" in file.read_text():
+        pytest.importorskip("absl", reason="the tests of JAX need absl-py")
+    if options:
+        records = recorded(tmp_path, str(tmp_path), program=f"{file} {options}")
+    else:  # each is skipped where there is no TPU
+        records = recorded(tmp_path, str(file), "-p", "no:skipping", "--import-mode=importlib")
+    comparison = Comparison([file.name], file.parent, records)
+    assert comparison.compared
+    assert not comparison.wrong, "\n".join(comparison.wrong)
