@@ -126,7 +126,7 @@ def _pretend_a_tpu() -> None:
     with suppress(ModuleNotFoundError):  # absl
         from jax._src import test_util
 
-        test_util.get_tpu_version = lambda: 5
+        test_util.get_tpu_version = lambda: 6
         test_util.is_device_tpu_at_least = lambda version: version <= 5
         test_util.is_device_tpu = lambda version=None, variant="": version in (None, 5) and variant in ("", "p")
     reference: Any = types.ModuleType(f"{PRETENDED}._xla.page_attention")

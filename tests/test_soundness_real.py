@@ -124,7 +124,7 @@ def test_the_benchmarks_of_the_example(tmp_path: Path) -> None:
     comparison = Comparison(["serving/bench.py"], serving, records)
     assert len(comparison.compared) == len(comparison.sites) == 5
     assert not comparison.wrong, "\n".join(comparison.wrong)
-    others = [each._replace(values=each.values | {"pages_per_sequence": 77}) for each in records]
+    others = [each._replace(values=each.values | {"page_indices_pages_per_sequence": 77}) for each in records]
     assert len(Comparison(["serving/bench.py"], serving, others).wrong) == 5, "what is not so is found"
 
 
