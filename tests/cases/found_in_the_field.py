@@ -1,4 +1,6 @@
+import os
 import unittest
+import unittest.mock
 
 import jax
 import jax.numpy as jnp
@@ -48,3 +50,8 @@ def registered(block):
 
 def lowered():
     return jax.jit(paged_attention, static_argnames=["pages_per_compute_block"]).lower(q, kv, kv, lens, idx, pages_per_compute_block=4)  #: SC102 violated
+
+
+def environment_replaced():
+    with unittest.mock.patch.dict(os.environ, {"XLA_FLAGS": ""}):
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)  #: proven SC102

@@ -114,7 +114,15 @@ def _patch(machine: Machine, arguments: Arguments) -> Value:
     raise Unmodelled("a patch")
 
 
-@interprets("unittest.mock.patch", "unittest.mock.patch.dict", "unittest.mock.patch.multiple")
+@interprets("unittest.mock.patch.dict")
+def _patch_dict(machine: Machine, arguments: Arguments) -> Value:
+    """Some items of a dict are replaced for some time; those of the environment are not known anyway."""
+    if arguments.positional[0] not in (External("os.environ"), "os.environ"):
+        havoc.everything(machine, "some dict is replaced for some time", arguments.node, names=True)
+    raise Unmodelled("a patch")
+
+
+@interprets("unittest.mock.patch", "unittest.mock.patch.multiple")
 def _patch_anything(machine: Machine, arguments: Arguments) -> Value:
     havoc.everything(machine, "something is replaced for some time", arguments.node, names=True)
     raise Unmodelled("a patch")
