@@ -106,6 +106,9 @@ def _import_replaced(source: Source, statement: ast.ImportFrom, name: str) -> So
     """Take the kernel out of JAX's import, and add one from `kernel` where it belongs."""
     rest = [alias for alias in statement.names if alias.name != _KERNEL]
     span = source.span(statement)
+    if not rest and not any(isinstance(each, ast.Import | ast.ImportFrom) for each in source.tree.body if each is not statement):
+        renamed = f" as {name}" if name != _KERNEL else ""
+        return apply(source, [Edit(span.start, span.end, f"from kernel import {_KERNEL}{renamed}")])
     if rest:
         names = ", ".join(ast.unparse(alias) for alias in rest)
         removal = Edit(span.start, span.end, f"from {statement.module} import {names}")
@@ -170,12 +173,25 @@ def _stated(source: Source, wrapper: _Wrapper, noqa: str) -> Source:
     types: dict[str, str] = {}
     for kind in dict.fromkeys(_TYPES.values()):
         source, types[kind] = _named(source, wrapper.name, "jaxtyping", kind)
-    array = Imports(source).existing("jax", "Array", _function(source, wrapper.name))
-    if array is None:
-        source, array = _named(source, wrapper.name, "jaxtyping", "Array")
     source, contract = _named(source, wrapper.name, "shapecheck", "contract")
+    arguments = ast.walk(_function(source, wrapper.name).args)
+    annotated = {each.arg for each in arguments if isinstance(each, ast.arg) and each.annotation is not None}
+    arrays: dict[str, str] = {}
+    if annotated:
+        array = Imports(source).existing("jax", "Array", _function(source, wrapper.name))
+        if array is None:
+            source, array = _named(source, wrapper.name, "jaxtyping", "Array")
+        arrays = dict.fromkeys(annotated, array)
+    if not annotated >= set(wrapper.given.values()):  # who calls it may give it arrays of numpy, as the kernel takes them
+        use = _function(source, wrapper.name)
+        either = Imports(source).existing("jax.typing", "ArrayLike", use)
+        if either is None or "." in either:
+            source, either = apply(source, Imports(source).added("jax.typing", "ArrayLike", "ArrayLike", use)), "ArrayLike"
+        arrays |= dict.fromkeys(set(wrapper.given.values()) - annotated, either)
     annotations = {
-        wrapper.given[each.name]: f'{types[_TYPES[each.name]]}[{array}, "{" " * (len(each.axes) == 1)}{" ".join(each.axes)}"]'
+        (name := wrapper.given[each.name]): (
+            f'{types[_TYPES[each.name]]}[{arrays[name]}, "{" " * (len(each.axes) == 1)}{" ".join(each.axes)}"]'
+        )
         for each in _CONTRACT.arrays
     }
     function = _function(source, wrapper.name)

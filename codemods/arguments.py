@@ -27,7 +27,7 @@ examples:
   shapecheck check                           the folder you are in
   shapecheck check --strict --chip v5p src   every call must be proven legal, on a v5p
   shapecheck check --output-format github .  annotations for a workflow
-  shapecheck check --select SC5 .            the hints
+  shapecheck check --select SC2 .            only what concerns megacore
   shapecheck check --add-ignores .           accept what there is, to see only what is new
   shapecheck check --stdin-filename a.py - < a.py"""
 

@@ -170,14 +170,6 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What a module of the scanned tree binds to a name: the module is executed once the name is used, most are not."""
-
-    module: Module
-    name: str
-
-
-@dataclass(frozen=True)
 class Function:
     """A function or lambda of the scanned tree; `scope` is where its free names are looked up."""
 

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from codemods.cli import main
 from shapecheck import ContractError
 
 IMPORT = "from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention\n"
-WRAPPER = f"""import jax
-{IMPORT}
+WRAPPER = f"""{IMPORT}
 
 def decode(q, k_pages, v_pages, lengths, page_indices, *, block=8, mode=None):
     \"\"\"Attend.\"\"\"
@@ -28,7 +28,7 @@ def decode(q, k_pages, v_pages, lengths, page_indices, *, block=8, mode=None):
         megacore_mode=mode,
     )
 """
-ADOPTED = """import jax
+ADOPTED = """from jax.typing import ArrayLike
 from jaxtyping import Float, Int32, Integer, Real
 from kernel import paged_attention
 from shapecheck import contract
@@ -41,11 +41,11 @@ from shapecheck import contract
     "mode != 'batch' or batch_size % 2 == 0",
 )
 def decode(
-    q: Float[jax.Array, "batch_size num_q_heads head_dim"],  # noqa: F722
-    k_pages: Real[jax.Array, "num_kv_heads total_num_pages page_size head_dim"],  # noqa: F722
-    v_pages: Real[jax.Array, "num_kv_heads total_num_pages page_size head_dim"],  # noqa: F722
-    lengths: Int32[jax.Array, " batch_size"],  # noqa: F722
-    page_indices: Integer[jax.Array, "batch_size pages_per_sequence"],  # noqa: F722
+    q: Float[ArrayLike, "batch_size num_q_heads head_dim"],  # noqa: F722
+    k_pages: Real[ArrayLike, "num_kv_heads total_num_pages page_size head_dim"],  # noqa: F722
+    v_pages: Real[ArrayLike, "num_kv_heads total_num_pages page_size head_dim"],  # noqa: F722
+    lengths: Int32[ArrayLike, " batch_size"],  # noqa: F722
+    page_indices: Integer[ArrayLike, "batch_size pages_per_sequence"],  # noqa: F722
     *,
     block=8,
     mode=None,
@@ -101,12 +101,13 @@ def test_the_result_runs_and_enforces() -> None:
     q, kv = jnp.ones((2, 4, 128)), jnp.ones((2, 8, 16, 128))
     lengths, table = jnp.ones((2,), jnp.int32), jnp.zeros((2, 4), jnp.int32)
     assert decode(q, kv, kv, lengths, table, block=2).shape == (2, 4, 128)
+    assert decode(q, kv, kv, np.ones((2,), np.int32), np.zeros((2, 4), np.int32), block=2).shape == (2, 4, 128)
     with pytest.raises(ContractError, match="pages_per_sequence % block == 0"):
         decode(q, kv, kv, lengths, table, block=3)
 
 
 def test_a_jitted_wrapper_keeps_its_decorator_outside() -> None:
-    text = WRAPPER.replace("def decode", "@jax.jit\ndef decode").replace("q,", "q: jax.Array,", 1)
+    text = "import jax\n" + WRAPPER.replace("def decode", "@jax.jit\ndef decode").replace("q,", "q: jax.Array,", 1)
     assert "@jax.jit\n@contract(\n" in adopted(text)
 
 

@@ -95,7 +95,7 @@ def test_a_computed_divisor_tells_that_it_may_be_one() -> None:
 def test_a_divisor_much_smaller_than_the_block_offers_padding() -> None:
     seven = "paged_attention(q, kv, kv, lens, jnp.zeros((4, 7), jnp.int32), pages_per_compute_block=4)"
     message = "replace 4 by 1; faster: pad page_indices to 8 pages (kernel.pad_page_indices)"
-    assert proposed(seven, "SC102") == (Applicability.SAFE, message)
+    assert proposed(seven, "SC102") == (Applicability.UNSAFE, message)
     assert proposed(seven.replace("7", "6"), "SC102") == (Applicability.SAFE, "replace 4 by 3")
 
 

@@ -27,7 +27,6 @@ from codemods.values import (
     Class,
     DictRef,
     Filtered,
-    Imported,
     Instance,
     ListRef,
     Names,
@@ -260,26 +259,14 @@ class Machine:
         """Return what a cell holds, or `UNBOUND`; executions in which it holds nothing do not get past the reading."""
         held = self.state.read(cell)
         if isinstance(held, Choice):
-            bound = [(formula, each) for formula, each in held.alternatives if each is not UNBOUND]
-            if any(isinstance(each, Imported) for _, each in bound):
-                return choose((formula, self._fetched(each)) for formula, each in bound)
-            return bound[0][1] if len(bound) == 1 else Choice(tuple(bound))
-        return self._fetched(held)
-
-    def _fetched(self, value: Value) -> Value:
-        from codemods.evaluate.modules import member
-
-        return member(self, value.module, value.name) if isinstance(value, Imported) else value
+            bound = tuple(pair for pair in held.alternatives if pair[1] is not UNBOUND)
+            held = bound[0][1] if len(bound) == 1 else Choice(bound)
+        return held
 
     def members(self, owner: int) -> dict[str, Value]:
-        """Return what the cells of a scope or an object hold, by their names; what is only imported is left at that."""
+        """Return what the cells of a scope or an object hold, by their names."""
         names = {name for holder, name in self.state.cells if holder == owner} | self.program.names.get(owner, set())
-        held = {name: self.state.read((owner, name)) for name in sorted(names)}
-        return {
-            name: value if isinstance(value, Imported) else self.read((owner, name))
-            for name, value in held.items()
-            if value is not UNBOUND
-        }
+        return {name: held for name in sorted(names) if (held := self.read((owner, name))) is not UNBOUND}
 
     def contents(self, container: ListRef | DictRef | IteratorRef) -> Value:
         """Return the elements of a list, those left in an iterator or the items of a dict, as pairs; None if unknown."""

@@ -12,7 +12,7 @@ from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import External, Imported, ListRef, Module, Opaque, Value
+from codemods.values import External, ListRef, Module, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
@@ -54,7 +54,10 @@ def _absolute(machine: Machine, node: ast.ImportFrom) -> str:
 def resolve(machine: Machine, module: str) -> Value:
     """Return the module of a dotted name: of the scanned tree, if it is there, or a foreign one."""
     path = _in_tree(machine, module)
-    return External(module) if path is None else Module(path)
+    if path is None:
+        return External(module)
+    run(machine.program, path)  # now: what it does to other modules is done from here on
+    return Module(path)
 
 
 def _in_tree(machine: Machine, module: str) -> str | None:
@@ -87,7 +90,7 @@ def _from(machine: Machine, module: str, name: str) -> Value:
     if _is_callee(machine, module, name):
         return External(f"{module}.{name}")
     parent = resolve(machine, module)
-    return External(f"{parent.path}.{name}") if isinstance(parent, External) else Imported(parent, name)
+    return External(f"{parent.path}.{name}") if isinstance(parent, External) else member(machine, parent, name)
 
 
 def member(machine: Machine, module: Module, name: str) -> Value:
@@ -96,17 +99,11 @@ def member(machine: Machine, module: Module, name: str) -> Value:
     dotted = program.dotted(path)
     if _is_callee(machine, dotted, name) or _is_modelled(f"{dotted}.{name}"):
         return External(f"{dotted}.{name}")
-    run(program, path)
-    wanted = (path, name)
-    if wanted not in program.fetching:  # else modules import the name from each other in a circle
-        program.fetching.add(wanted)
-        try:
-            held = machine.read((program.module_scopes[path], name))
-        finally:
-            program.fetching.remove(wanted)
-        if held is not UNBOUND:
-            return held
+    held = machine.read((program.module_scopes[path], name))
+    if held is not UNBOUND:
+        return held
     if path.endswith("__init__.py") and (inner := program.find(f"{program.package_of(path)}.{name}", path)) is not None:
+        run(program, inner)
         return Module(inner)
     reached = program.executed[path]
     why = "too much is imported to follow" if reached.steps > reached.limit else f"`{name}` was not found in {path}"
@@ -120,7 +117,6 @@ def _star(machine: Machine, module: str) -> None:
     value = resolve(machine, module)
     if not isinstance(value, Module):
         return
-    run(machine.program, value.name)
     scope = machine.program.module_scopes[value.name]
     held = machine.members(scope)
     listed = machine.read((scope, "__all__"))

@@ -61,7 +61,6 @@ class Program:
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.allowance = IMPORT_STEPS
-        self.fetching: set[tuple[str, str]] = set()  # what is just being looked up in a module: its path and the name
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}

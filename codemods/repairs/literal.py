@@ -78,12 +78,13 @@ class Literals:
             if not always and not isinstance(value.new, int):
                 return None  # another mode, or none, where the present one is legal in some executions
             kept_type = type(value.new) is type(old) or not any(use.trail.annotated for use in served)
-            safe = safe and always and kept_type and fix.evident(old, value.new)
-            poor = poor or _is_poor(site, fix, old, value.new)
+            slow = _is_slow(site, fix, old, value.new)
+            safe = safe and always and kept_type and fix.evident(old, value.new) and not slow
+            poor = poor or (slow and _varies(site, fix))
             text = _written(value.new, self._source.segment(literal))
             proposed = replacing(self._source, literal, text, Applicability.SAFE)
             edits += proposed.edits
-            messages.append(proposed.message + _note(site.rule, site.callee, ours[0].known, old, value.new))
+            messages.append(proposed.message + (_note(site.rule, site.callee, ours[0].known) if slow else ""))
         applicability = Applicability.SAFE if safe else Applicability.UNSAFE
         return Proposal(ProposedFix(applicability, ", ".join(messages), tuple(edits)), poor)
 
@@ -96,11 +97,12 @@ class Literals:
         if value is None or (not site.always_fails and not isinstance(value.new, int)):
             return None
         old = site.failing[0].get(fix.parameter)
-        safe = site.always_fails and fix.evident(old, value.new) and not (fix.at_least is not None and divides(node))
+        slow = _is_slow(site, fix, old, value.new)
+        safe = site.always_fails and fix.evident(old, value.new) and not (slow or (fix.at_least is not None and divides(node)))
         text = _written(value.new, self._source.segment(node))
-        note = _note(site.rule, site.callee, site.failing[0], old, value.new)
+        note = _note(site.rule, site.callee, site.failing[0]) if slow else ""
         applicability = Applicability.SAFE if safe else Applicability.UNSAFE
-        poor = _is_poor(site, fix, old, value.new) or (fix.at_least is not None and divides(node))
+        poor = (slow and _varies(site, fix)) or (fix.at_least is not None and divides(node))
         return Proposal(replacing(self._source, node, text, applicability, note=note), poor)
 
     def _varies(self, node: ast.expr) -> bool:
@@ -153,19 +155,26 @@ def _permits(callee: Callee, fix: Fix, value: Any, known: Known) -> bool:
     return callee.contract.permits(fix.parameter, value, callee.contract.complete(known)) is Verdict.PROVEN
 
 
-def _is_poor(site: Site, fix: Fix, old: Any, new: Any) -> bool:
-    """Say whether one value for sizes that differ costs much."""
-    sizes = fix.computed.sizes if fix.computed is not None else ()
-    return _is_much_less(old, new) and any(len(site.known(site.callee.contract.axes[name][0])) > 1 for name in sizes)
+def _varies(site: Site, fix: Fix) -> bool:
+    """Say whether the sizes that a value depends on differ between executions."""
+    return any(len(site.known(name)) > 1 for name in _sizes(site, fix))
 
 
-def _is_much_less(old: Any, new: Any) -> bool:
-    return isinstance(old, int) and isinstance(new, int) and 2 * new < old
+def _sizes(site: Site, fix: Fix) -> list[str]:
+    names = fix.computed.sizes if fix.computed is not None else ()
+    return [site.callee.contract.axes[name][0] for name in names]
 
 
-def _note(rule: Rule, callee: Callee, known: Known, old: Any, new: Any) -> str:
-    """Tell what else would do where the value is so small that the call is slow."""
-    other = rule.advice(callee.contract.complete(known)) if _is_much_less(old, new) else None
+def _is_slow(site: Site, fix: Fix, old: Any, new: Any) -> bool:
+    """Say whether a value is less than half of what there was, or of what the sizes allow: then the call is slow."""
+    if not isinstance(old, int) or not isinstance(new, int):
+        return False
+    return any(2 * new < min(old, known.get(name, old)) for known in site.failing for name in _sizes(site, fix))
+
+
+def _note(rule: Rule, callee: Callee, known: Known) -> str:
+    """Tell what else would do."""
+    other = rule.advice(callee.contract.complete(known))
     return f"; faster: {other}" if other else ""
 
 

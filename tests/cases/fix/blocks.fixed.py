@@ -5,7 +5,7 @@ from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 
 q, kv = jnp.zeros((4, 8, 128)), jnp.zeros((1, 64, 16, 128))
 lens = jnp.zeros((4,), jnp.int32)
-paged_attention(q, kv, kv, lens, jnp.zeros((4, 7), jnp.int32), pages_per_compute_block=1)
+paged_attention(q, kv, kv, lens, jnp.zeros((4, 7), jnp.int32), pages_per_compute_block=4)
 paged_attention(q, kv, kv, lens, jnp.zeros((4, 6), jnp.int32), pages_per_compute_block=1)
 paged_attention(q, kv, kv, lens, jnp.zeros((4, 8), jnp.int32), pages_per_compute_block=4)
 paged_attention(q, kv, kv, lens, jnp.zeros((4, 8), jnp.int32), pages_per_compute_block=1)
