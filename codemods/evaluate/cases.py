@@ -77,6 +77,8 @@ def _parametrize(machine: Machine, decorator: ast.Call) -> list[Case]:
         several = len(names) > 1
     else:
         names, several = list(containers.elements(machine, declared)), True
+    if any(keyword.arg == "indirect" for keyword in decorator.keywords):  # fixtures make something of the values
+        return []
     rows = containers.elements(machine, machine.evaluate(given["argvalues"]))
     return [_named(machine, names, row, several=several) for row in rows]
 

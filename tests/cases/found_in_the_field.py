@@ -4,6 +4,7 @@ import unittest.mock
 
 import jax
 import jax.numpy as jnp
+import pytest
 from absl.testing import parameterized
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 
@@ -55,3 +56,13 @@ def lowered():
 def environment_replaced():
     with unittest.mock.patch.dict(os.environ, {"XLA_FLAGS": ""}):
         paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)  #: proven SC102
+
+
+@pytest.fixture
+def doubled(request):
+    return request.param * 2
+
+
+@pytest.mark.parametrize("doubled", [1, 3], indirect=True)
+def test_through_a_fixture(doubled):
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=doubled)  #: SC102 unproven

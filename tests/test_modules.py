@@ -1,0 +1,51 @@
+"""What modules of the tree do to each other when they are imported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codemods.cli import main
+
+CALL = """\
+import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+q, kv = jnp.zeros((4, 8, 128)), jnp.zeros((4, 64, 16, 128))
+lens, table = jnp.zeros((4,), jnp.int32), jnp.zeros((4, 24), jnp.int32)
+paged_attention(q, kv, kv, lens, table, pages_per_compute_block={})
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "block", "verdict", "modules"),
+    [
+        ("import cfg", "cfg.B", "proven", {}),
+        ("from cfg import B", "B", "proven", {}),
+        ("import cfg\ncfg.B = 16", "cfg.B", "violated", {}),
+        ("import cfg\ndef f():\n    cfg.B = 16\nf()", "cfg.B", "violated", {}),
+        ("from cfg import CFG\nimport big", "CFG['block']", "violated", {"big": "from cfg import CFG\nCFG['block'] = 16\n"}),
+        ("import cfg\nimport big", "cfg.B", "violated", {"big": "import cfg\ncfg.B = 16\n"}),
+        ("from cfg import B, bump\nbump()", "B", "proven", {}),
+    ],
+    ids=str,
+)
+def test_modules_change_each_other_in_the_order_of_their_imports(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    imports: str,
+    block: str,
+    verdict: str,
+    modules: dict[str, str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+    Path("cfg.py").write_text("B = 8\nCFG = {'block': 8}\ndef bump():\n    global B\n    B = 16\n")
+    for name, text in modules.items():
+        Path(f"{name}.py").write_text(text)
+    Path("main.py").write_text(f"{imports}\n{CALL.format(block)}")
+    main(["check", "--output-format", "json", "main.py"])
+    (site,) = json.loads(capsys.readouterr().out)["call_sites"]
+    assert site["verdicts"]["SC102"] == verdict
