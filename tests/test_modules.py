@@ -49,3 +49,17 @@ def test_modules_change_each_other_in_the_order_of_their_imports(
     main(["check", "--output-format", "json", "main.py"])
     (site,) = json.loads(capsys.readouterr().out)["call_sites"]
     assert site["verdicts"]["SC102"] == verdict
+
+
+def test_a_module_that_is_too_long_to_follow_may_have_changed_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+    Path("cfg.py").write_text("B = 8\nCFG = {'block': 8}\n")
+    Path("big.py").write_text("import cfg\n" + "x = 1\n" * 7_000 + "cfg.CFG['block'] = cfg.B = 16\n")
+    for block in ("CFG['block']", "cfg.B"):
+        Path("main.py").write_text(f"import cfg\nfrom cfg import CFG\nimport big\n{CALL.format(block)}")
+        main(["check", "--output-format", "json", "main.py"])
+        (site,) = json.loads(capsys.readouterr().out)["call_sites"]
+        assert site["verdicts"]["SC102"] == "unproven"

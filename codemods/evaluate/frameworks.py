@@ -9,6 +9,9 @@ TRANSPARENT = ("pytest.", "absl.testing.", "typing.", "unittest.", "functools.lr
                "torch.inference_mode", "abc.", "atexit.")  # fmt: skip
 """Where decorators come from that leave a function's arguments and result as they are."""
 
+MARKS = ("pytest.mark.", "unittest.skip")
+"""What decorators start with that only tell of a test when it is to run, or with which cases."""
+
 PALLAS = "jax.experimental.pallas."
 """Where the functions are that turn a function into a kernel."""
 

@@ -12,7 +12,7 @@ from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import External, ListRef, Module, Opaque, Value
+from codemods.values import External, ListRef, Module, Opaque, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.program import Program
@@ -20,13 +20,24 @@ if TYPE_CHECKING:
 _LIBRARIES = frozenset({"jax", "numpy", "torch", "torch_xla", "einops"})
 
 MAX_IMPORT_STEPS = 6_000
-BYTES_PER_STEP = 50  # to parse this much of a module takes as long as a step
+BYTES_PER_STEP = 25  # to parse this much of a module takes as long as a step
 
 _MODELLED = frozenset({"jax", "jaxlib", "numpy", "torch"})
 
 
 def statement(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
-    """Execute an import statement."""
+    """Execute an import statement. What a module does that is not executed to its end, nobody knows."""
+    left_out = machine.program.left_out
+    _bind_names(machine, node)
+    if machine.recording and machine.program.left_out > left_out:
+        havoc.everything(machine, "a module that is imported is too long to follow", node)
+        for cell, value in machine.program.cells.items():
+            scope = machine.program.scopes.get(cell[0])
+            if scope is not None and scope.kind == "module" and scope.path not in machine.program.scanned and is_constant(value):
+                machine.state.cells[cell] = machine.unknown(cell[1], "a module that is too long to follow may set it", node)
+
+
+def _bind_names(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
     from codemods.evaluate import names
 
     for alias in node.names:
@@ -156,7 +167,9 @@ def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
     program.module_scopes[path] = scope_id
     program.executed[path] = machine
     if source is None:
-        machine.steps += machine.limit <= 0
+        if machine.limit <= 0:
+            machine.steps += 1
+            program.left_out += 1
         return
     machine.state.cells[(scope_id, "__name__")] = "__imported__"
     machine.state.cells[(scope_id, "__file__")] = path
@@ -165,5 +178,6 @@ def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
             _top_level(machine, node)
         havoc.settle(machine)
     program.keep(machine.state.cells)
+    program.left_out += machine.steps > machine.limit
     if path not in program.scanned:
         program.allowance -= machine.steps + len(source.text) // BYTES_PER_STEP

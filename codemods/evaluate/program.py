@@ -61,6 +61,7 @@ class Program:
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.allowance = IMPORT_STEPS
+        self.left_out = 0  # modules that were not executed to their end
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codemods import formulas
 from codemods.evaluate import expressions, havoc, loops, methods, modules, mutation, names, objects, operators, patterns
 from codemods.evaluate.calls import Arguments, call
-from codemods.evaluate.frameworks import TRANSPARENT, is_failure_expected
+from codemods.evaluate.frameworks import MARKS, TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.memory import Written
 from codemods.evaluate.state import UNBOUND
@@ -282,6 +282,8 @@ def _attempt(
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     value: Value = objects.make_function(machine, node, node.name)
     for decorator in reversed(node.decorator_list):
+        if isinstance(decorator, ast.Call) and _marks_a_test(machine.evaluate(decorator.func)):
+            continue
         value = _decorated(machine, value, machine.evaluate(decorator), decorator)
     names.bind(machine, node.name, value)
 
@@ -330,6 +332,11 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
             objects.forget(machine, receiver, node)
             if not isinstance(receiver, ListRef | DictRef):
                 havoc.disturb(machine, "it may have been changed under another name", node)
+
+
+def _marks_a_test(decorator: Value) -> bool:
+    """Say whether a decorator only tells the framework of a test: its arguments are conditions that may take long to follow."""
+    return isinstance(decorator, External) and decorator.path.startswith(MARKS)
 
 
 def _match(machine: Machine, node: ast.Match) -> None:
