@@ -63,3 +63,17 @@ def test_a_module_that_is_too_long_to_follow_may_have_changed_the_others(
         main(["check", "--output-format", "json", "main.py"])
         (site,) = json.loads(capsys.readouterr().out)["call_sites"]
         assert site["verdicts"]["SC102"] == "unproven"
+
+
+def test_an_enum_of_which_the_members_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+    Path("kinds.py").write_text("import enum\nclass Kind(enum.Enum):\n    A = 4\n    B = 8\n")
+    Path("big.py").write_text("import kinds\n" + "x = 1\n" * 7_000)
+    imports = "from kinds import Kind\nimport big\nfor kind in Kind:\n    pass"
+    Path("main.py").write_text(f"{imports}\n{CALL.format('Kind.A.value')}")
+    assert main(["check", "--output-format", "json", "main.py"]) == 0
+    (site,) = json.loads(capsys.readouterr().out)["call_sites"]
+    assert site["verdicts"]["SC102"] == "unproven"

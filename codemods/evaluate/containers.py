@@ -125,8 +125,8 @@ def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
     members: dict[Value, Value] = {}
     for name in enum.fields:
         member = machine.read((enum.scope, name))
-        value = machine.read((member.id, "value"))
-        if not is_constant(value):
+        value = machine.read((member.id, "value")) if isinstance(member, Instance) else member
+        if not is_constant(value) or not isinstance(member, Instance):
             raise Unmodelled(f"the values of `{enum.name}` are not known")
         members.setdefault(value, member)
     return tuple(members.values())
