@@ -133,3 +133,27 @@ def change_under_another_name():
 def use():
     paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=shared[-1])  #: SC102 unproven
     paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=kept[-1])  #: proven SC102
+
+
+class Four:
+    def width(self):
+        return 4
+
+
+class Twice(Four):
+    def width(self):
+        return super().width() * 2
+
+
+class Thrice(Four):
+    def width(self):
+        return super().width() * 3
+
+
+class Both(Twice, Thrice):
+    pass
+
+
+def the_next_class_is_that_of_the_object():
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Twice().width())  #: proven SC102
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Both().width())  #: SC102 unproven

@@ -148,7 +148,10 @@ def _super(machine: Machine, arguments: Arguments) -> Value:
     owner = machine.program.scopes[scope.parent] if scope.parent is not None else scope
     receiver = machine.read((scope.id, "self"))
     if isinstance(receiver, Instance):
-        lineage = [cls for cls in objects.lineage(receiver.cls) if cls.scope == owner.id]
+        order = objects.lineage(receiver.cls)
+        if any(sum(isinstance(base, Class) for base in cls.bases) > 1 for cls in order):
+            return machine.unknown("super()", "which class comes next depends on the class of the object", arguments.node)
+        lineage = [cls for cls in order if cls.scope == owner.id]
         above = [base for cls in lineage for base in cls.bases if isinstance(base, Class)]
         if above:
             return Instance(receiver.id, above[0])
