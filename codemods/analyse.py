@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
-from codemods.nodes import nodes
+from codemods.nodes import nodes, walk
 from codemods.repairs.propose import Repairs
-from codemods.source import Source
+from codemods.source import Source, Span
 from codemods.unreached import calls
 from codemods.values import Reason
 from codemods.values import Value as AbstractValue
@@ -40,6 +40,15 @@ class Site:
     arrived: list[Arrival] = field(default_factory=list[Arrival])
     unfinished: bool = False
     unreached: Reason | None = None
+
+    @cached_property
+    def span(self) -> Span:
+        return self.source.span(self.node)
+
+    @cached_property
+    def parts(self) -> frozenset[int]:
+        """The ids of the nodes of the call."""
+        return frozenset(map(id, walk(self.node)))
 
     @property
     def expected(self) -> bool:
@@ -90,7 +99,7 @@ def analyse(
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
-        call_sites.append(CallSite(site.source.path, site.source.span(site.node), callee.name, callee.contract.name, verdicts))
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts))
         if not site.expected:
             finder = repairs[site.source.path]
             open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]
@@ -116,8 +125,7 @@ def _sites(program: Program, sources: Sequence[Source], root: Path, watch: Calla
                     key = (id(node), each.callee.contract.name)
                     sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
             for node in execution.unfinished:
-                inside = nodes(node, ast.Call) if isinstance(node, ast.Module) else ast.walk(node)
-                unfinished.update(map(id, inside))
+                unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))
 
     execute(sources, (), FILE_STEPS)
     holders = {site.source.path: site.source for site in sites.values()}
@@ -133,7 +141,7 @@ def _sites(program: Program, sources: Sequence[Source], root: Path, watch: Calla
 
 def _unreached(source: Source, node: ast.Call, callee: Callee, *, unfinished: bool) -> Site:
     """Return a site of which nothing is known but its place."""
-    nothing = Arrival((source.path, node), callee, (), {}, {}, (), expected=False, spread=True, cells={})
+    nothing = Arrival((source.path, node), callee, (), {}, {}, (), expected=False, spread=True)
     why = BUDGET if unfinished else Reason("no execution that the source shows reaches it")
     return Site(source, node, callee, [nothing], unfinished, why)
 
@@ -187,29 +195,32 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
 
 
 def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
-    """Put a finding together; without `repairs`, nobody asks for a repair or a counterexample."""
+    """Put a finding together; without `repairs`, nobody asks for more than its place."""
     rule, decisive = judged.rule, judged.decisive
     judge = next((judge for judge, outcome in judged.outcomes if outcome is decisive), judged.outcomes[0][0])
-    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
-    fix = None
-    if repairs is not None and site.unreached is None:
-        fix = repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
-    return Finding(
+    finding = Finding(
         code=rule.code,
         name=rule.name,
         verdict=judged.verdict,
         path=site.source.path,
-        span=site.source.span(_at_fault(site, judge, rule)),
-        call=site.source.span(site.node),
+        span=_at_fault(site, judge, rule),
+        call=site.span,
         callee=judge.callee.name,
         message=rule.message,
         relation=rule.relation.text,
+        values={},
+    )
+    if repairs is None:
+        return finding
+    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
+    return replace(
+        finding,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
         reason=_worded(decisive.reason, site.source),
         advice=advice,
-        counterexample=decisive.counterexample if repairs is not None else None,
+        counterexample=decisive.counterexample,
         contexts=_contexts(judged, judge.arrival.case),
-        fix=fix,
+        fix=None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice),
     )
 
 
@@ -220,12 +231,10 @@ def _worded(reason: Reason | None, source: Source) -> str:
     return str(reason or "")
 
 
-def _at_fault(site: Site, judge: Judge, rule: Rule) -> ast.expr:
-    """Return the expression to point at: the argument that the rule is about, if the call writes it down."""
+def _at_fault(site: Site, judge: Judge, rule: Rule) -> Span:
+    """Return the place to point at: the argument that the rule is about, if the call writes it down."""
     node = judge.nodes.get(rule.argument)
-    if node is not None and any(part is node for part in ast.walk(site.node)):
-        return node
-    return site.node
+    return site.span if node is None or id(node) not in site.parts else site.source.span(node)
 
 
 def _contexts(judged: Judged, case: Mapping[str, Any]) -> Contexts | None:

@@ -57,6 +57,6 @@ def _module(path: str) -> bytes:
 
 def _exported(tree: ast.Module) -> set[str]:
     """Return the functions and classes of a module's top level that reach a kernel."""
-    names = relevance(tree).names()
+    names = relevance(tree, frozenset(), frozenset()).names()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return {node.name for node in tree.body if isinstance(node, kinds) and node.name in names}

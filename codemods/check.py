@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
@@ -127,14 +127,15 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse, *
     call_sites, findings, errors = _isolated(list(sources.values()), root, chips, partial(analyse, unproven=unproven))
     result = Examination(project, sources, findings, errors)
     findings_of, sites_of = _by_path(findings), _by_path(call_sites)
+    reports = cache(settings.reports)  # a file may have thousands of findings
     for path, source in sources.items():
         own, sites = findings_of.get(path, []), sites_of.get(path, [])
-        if own or settings.reports(UNUSED):
+        if own or reports(UNUSED):
             suppressions = Suppressions(source)
             own = [*suppressions.keep(own), *suppressions.unused(sites)]
-        result.kept += [finding for finding in own if settings.reports(finding.code)]
+        result.kept += [finding for finding in own if reports(finding.code)]
         for site in sites:
-            verdicts = {code: verdict for code, verdict in site.verdicts.items() if settings.reports(code)}
+            verdicts = {code: verdict for code, verdict in site.verdicts.items() if reports(code)}
             result.call_sites.append(replace(site, verdicts=verdicts))
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from argparse import Namespace
@@ -26,6 +27,7 @@ _INTERRUPTED = 130  # as shells have it
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
     options = parse(arguments)
+    gc.set_threshold(50_000)  # syntax trees are many objects and live long: to look through them again and again takes time
     try:
         return {"check": _check, "fix": _fix, "explain": _explain}[options.command](options)
     except ConfigError as error:

@@ -13,6 +13,8 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from codemods.nodes import children
+
 _NEWLINE = re.compile(rb"\r\n|\r|\n")  # not str.splitlines: it also splits at form feeds and U+2028
 
 
@@ -151,7 +153,7 @@ def depth(tree: ast.AST) -> tuple[int, int]:
     while level:
         levels += 1
         line = next((each.lineno for each in level if isinstance(each, ast.expr | ast.stmt)), line)
-        level = [child for each in level for child in ast.iter_child_nodes(each)]
+        level = [child for each in level for child in children(each)]
     return levels, line
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from codemods.callees import CALLEES, Callee
 from codemods.nodes import nodes
-from codemods.repairs.scopes import bindings
+from codemods.repairs.scopes import BINDERS, bindings
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Callee]]:
@@ -30,7 +30,7 @@ def _imported(tree: ast.Module) -> Mapping[str, str]:
         for alias in node.names:
             root = alias.name if alias.asname else alias.name.partition(".")[0]
             paths.setdefault(alias.asname or root, set()).add(root)
-    others = {name for node in nodes(tree) if not isinstance(node, ast.alias) for name in bindings(node)}
+    others = {name for node in nodes(tree, *BINDERS) if not isinstance(node, ast.alias) for name in bindings(node)}
     return {name: next(iter(found)) for name, found in paths.items() if len(found) == 1 and name not in others}
 
 

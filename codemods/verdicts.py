@@ -70,8 +70,7 @@ class Judge:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply: those about a chip or about elements only where these are known."""
-        held = geometry.values_of(self.callee, self.arguments) | ({CORES: None} if self.chips else {})
-        return tuple(self.callee.contract.applicable(held))
+        return tuple(self.callee.contract.applicable({**self._held, **({CORES: None} if self.chips else {})}))
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
@@ -93,7 +92,9 @@ class Judge:
         outcomes: list[tuple[Formula, Outcome]] = []
         for combination in combinations:
             condition = both(*(formula for formula, _ in combination))
-            arguments = self.arguments | dict(zip(owners, (value for _, value in combination), strict=True))
+            chosen = {owner: value for owner, (_, value) in zip(owners, combination, strict=True)}
+            same = all(value is self.arguments[owner] for owner, value in chosen.items())
+            arguments = self.arguments if same else {**self.arguments, **chosen}
             known = [each.formula for each in self.arrival.path] + [condition]
             if condition is False or not consistent(known):
                 continue
@@ -136,12 +137,13 @@ class Judge:
         return path, node.lineno
 
     def _judge_one(self, rule: Rule, arguments: Mapping[str, Value], known: Sequence[Formula], chip: Chip | None) -> Outcome:
-        held = geometry.values_of(self.callee, arguments)
+        held = self._held if arguments is self.arguments else geometry.values_of(self.callee, arguments)
+        constants = self.constants if held is self._held else _constants(held)
         if chip is not None:
-            held[CORES] = chip.cores_per_device
+            held = {**held, CORES: chip.cores_per_device}
+            constants = {**constants, CORES: chip.cores_per_device}
         named = {name: self._value(name, held, arguments) for name in rule.relation.names}
         values = {name: (value, self.origin(name)) for name, value in named.items()}
-        constants = {name: value for name, value in held.items() if _is_known(value)}
         if all(_is_known(value) for value in named.values()):
             verdict = rule.judge(named)
             reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
@@ -159,10 +161,14 @@ class Judge:
         reason = _reason(named.values())
         return Outcome(Verdict.UNPROVEN, values, constants, reason, question=(formula, facts) if seen else None)
 
+    @cached_property
+    def _held(self) -> dict[str, Value]:
+        return geometry.values_of(self.callee, self.arguments)
+
+    @cached_property
     def constants(self) -> dict[str, Any]:
-        """Return the names of the call whose value is certain in this execution."""
-        held = geometry.values_of(self.callee, self.arguments)
-        return {name: value for name, value in held.items() if _is_known(value)}
+        """The names of the call whose value is certain in this execution."""
+        return _constants(self._held)
 
     def _value(self, name: str, held: Mapping[str, Value], arguments: Mapping[str, Value]) -> Value:
         qualified = self.callee.contract.axes.get(name, (name,))[0]
@@ -185,6 +191,10 @@ class Judge:
 def _formula_of(relation: Relation, named: tuple[tuple[str, type, Value], ...]) -> Formula | None:
     """State a relation of these values; their types tell apart those that Python takes for equal."""
     return formula_of(Machine(Program((), Path())), relation, {name: value for name, _, value in named})
+
+
+def _constants(held: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: value for name, value in held.items() if _is_known(value)}
 
 
 def _is_known(value: Value) -> bool:

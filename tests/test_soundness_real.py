@@ -56,7 +56,7 @@ def contradictions(judge: Judge, values: dict[str, Any]) -> list[str]:
     broken = _broken(judge.callee.contract.name, tuple(sorted(values.items())))
     wrong = [
         f"{name} is {value!r}, not {values[name]!r}"
-        for name, value in judge.constants().items()
+        for name, value in judge.constants.items()
         if name in values and values[name] != value
     ]
     for rule in judge.rules:

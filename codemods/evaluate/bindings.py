@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from codemods.nodes import Visitor
+
+_known: WeakKeyDictionary[ast.AST, Bindings] = WeakKeyDictionary()
 
 
-class Bindings(ast.NodeVisitor):
+class Bindings(Visitor):
     """The names that a function binds itself, and those that it declares global or nonlocal."""
 
     def __init__(self) -> None:
@@ -30,7 +35,9 @@ class Bindings(ast.NodeVisitor):
     @classmethod
     def of(cls, node: Any) -> Bindings:
         """Return the bindings of a function or lambda."""
-        found = cls()
+        if (known := _known.get(node)) is not None:
+            return known
+        found = _known[node] = cls()
         for part in node.body if isinstance(node.body, list) else [node.body]:
             found.visit(part)
         arguments: ast.arguments = node.args

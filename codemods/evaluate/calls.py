@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, havoc, mutation, objects
 from codemods.evaluate.annotations import refined, unseen
+from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.frameworks import PALLAS
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Caller, Dies, Exhausted, Frame, Given, Leaves
@@ -177,7 +178,6 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
                 path=machine.state.path,
                 expected=machine.expected > 0,
                 spread=arguments.spread,
-                cells=machine.state.cells,
                 callers=tuple(Caller(frame.function, frame.given) for frame in machine.frames),
             )
         )
@@ -311,7 +311,7 @@ def call_function(machine: Machine, function: Function, arguments: Arguments) ->
     if len(machine.frames) > MAX_DEPTH or inside > MAX_RECURSION:
         raise Exhausted  # an unknown result would leave out what the call does besides
     values = bind(machine, function, arguments)
-    if isinstance(node, ast.AsyncFunctionDef) or machine.program.bindings(node).yields:
+    if isinstance(node, ast.AsyncFunctionDef) or Bindings.of(node).yields:
         return _defer(machine, function, values, inside, arguments)
     if function.kind == "memoized":
         return _remembered(machine, function, values, arguments)
@@ -340,7 +340,7 @@ def _run(machine: Machine, function: Function, values: Mapping[str, Value], give
             values = refined(machine, function, dict(values))
     machine.state.cells.bind(scope.id, values.items())
     result = execute(machine, scope, node, given=given)
-    if not machine.program.bindings(node).inner:  # no closure can see these names any more
+    if not Bindings.of(node).inner:  # no closure can see these names any more
         for name in scope.local:
             machine.state.cells.pop((scope.id, name), None)
     return result
@@ -368,7 +368,7 @@ def _defer(machine: Machine, function: Function, values: Mapping[str, Value], in
 def open_scope(machine: Machine, function: Function) -> Scope:
     """Make a scope for one call of a function."""
     parent = machine.program.scopes[function.scope]
-    bound = frozenset(machine.program.bindings(function.node).bound)
+    bound = frozenset(Bindings.of(function.node).bound)
     scope = Scope(machine.new_id(), function.path, function.name, "function", parent.id, parent.module, bound)
     machine.program.scopes[scope.id] = scope
     return scope

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from codemods.evaluate.relevance import changed
+from codemods.nodes import walk
 
 Consumption: TypeAlias = str
 """Whether an iterator is used up in the expression that makes it: `whole`, maybe in `part`, or `later`, nobody knows where."""
@@ -26,7 +27,7 @@ _THROUGH = frozenset({"zip", "enumerate", "map", "filter", "iter", "reversed"})
 def consumptions(tree: ast.AST) -> dict[int, Consumption]:
     """Return how each expression is consumed where it stands, by the id of its node; those that are not are left out."""
     found: dict[int, Consumption] = {}
-    for node in ast.walk(tree):  # parents come before their children
+    for node in walk(tree):  # parents come before their children
         for part, how in _consumed(node, found):
             found[id(part)] = how
     return found

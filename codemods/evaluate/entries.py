@@ -24,7 +24,8 @@ from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, External, Function, Instance, Module, Value
 
-FILE_STEPS = 100_000  # of all executions of one file
+FILE_STEPS = 100_000  # of all executions of one file, with those that it takes to read it
+LEAST_FILE_STEPS = 40_000
 FEW_STEPS = 4_000  # of one function
 LEAST_STEPS = 400
 RECEIVER_STEPS = 6_000  # to make an object for its methods to be called on
@@ -61,11 +62,11 @@ class Execution:
     def __init__(self, program: Program, source: Source, words: Iterable[str] = (), allowance: int = FILE_STEPS) -> None:
         self.program = program
         self.source = source
-        self.relevance = relevance(source.tree, frozenset(words))
         self._words = frozenset(words)
+        self.relevance = relevance(source.tree, self._words, frozenset())
         self.arrived: list[Arrival] = []
         self.unfinished: list[ast.AST] = []
-        self._allowance = allowance
+        self._allowance = max(LEAST_FILE_STEPS, allowance - len(source.text) // modules.BYTES_PER_STEP)
         self._receivers: dict[int, tuple[Machine, Instance]] = {}  # by the scope of their class
         self._complete = True  # whether the top level was executed to its end
 
@@ -93,7 +94,7 @@ class Execution:
 
     def _reaches(self, function: Function) -> bool:
         source = self.program.source(function.path)
-        return source is None or relevance(source.tree).reaches(function.node)
+        return source is None or relevance(source.tree, frozenset(), frozenset()).reaches(function.node)
 
     def _forget_changeable(self, machine: Machine, scope_id: int) -> None:
         """Forget of the module's objects what a function may have changed before another one runs."""
@@ -148,7 +149,8 @@ class Execution:
         machine.memory.volatile.update(before.memory.volatile)
         machine.escaped |= before.escaped
         state = before.state
-        machine.state = State(Cells(state.cells, machine.memory), state.shared, state.path, state.epoch)
+        own = {cell: value for cell, value in state.cells.items() if state.shared.get(cell) is not value}  # it is copied often
+        machine.state = State(Cells(own, machine.memory), state.shared, state.path, state.epoch)
         return machine
 
     def _keep(self, machine: Machine, case: Mapping[str, Any] | None = None) -> None:

@@ -234,7 +234,7 @@ def disturb(machine: Machine, why: str, node: ast.AST | None = None) -> None:
 def everything(machine: Machine, why: str, node: ast.AST | None = None, *, names: bool = False) -> None:
     """Forget what all objects hold, and with `names` what the names of modules stand for."""
     held = {**machine.state.shared, **machine.state.cells}
-    machine.step(len(held) // 4)
+    machine.step(len(held) // 2)
     scopes = machine.program.scopes
     for cell, value in held.items():
         scope = scopes.get(cell[0])

@@ -110,7 +110,6 @@ class Arrival:
         nodes: the expression of each argument that the call, or a partial, writes down, by position or keyword.
         path: the conditions under which it is reached.
         expected: whether the code around expects it to fail (`pytest.raises`).
-        cells: what lists and dicts among the arguments hold.
         callers: what is being executed, the innermost last.
         case: the parameters of the test case that the execution belongs to.
     """
@@ -123,7 +122,6 @@ class Arrival:
     path: tuple[Condition, ...]
     expected: bool
     spread: bool
-    cells: Mapping[Cell, Value]
     callers: tuple[Caller, ...] = ()
     case: Mapping[str, Value] = field(default_factory=dict[str, Value])
 
@@ -306,7 +304,8 @@ class Machine:
         if merged is None:
             self.state = base
             raise Leaves if elsewhere and self.frame.skipped else Dies  # those that returned are in the frame
-        self.state = merged
+        self.state, differing = merged
+        self.step(differing)  # it takes long after everything has become unknown
         if len(arrived) == 1:
             return arrived[0][1]
         return choose((guard(state, len(base.path)), value) for state, value in arrived)

@@ -171,6 +171,8 @@ def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
             machine.steps += 1
             program.left_out += 1
         return
+    if path not in program.scanned:
+        program.allowance -= len(source.text) // BYTES_PER_STEP
     machine.state.cells[(scope_id, "__name__")] = "__imported__"
     machine.state.cells[(scope_id, "__file__")] = path
     with machine.entered(Frame(scope)), suppress(Exhausted, RecursionError):  # what was bound so far is bound
@@ -180,4 +182,4 @@ def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
     program.keep(machine.state.cells)
     program.left_out += machine.steps > machine.limit
     if path not in program.scanned:
-        program.allowance -= machine.steps + len(source.text) // BYTES_PER_STEP
+        program.allowance -= machine.steps

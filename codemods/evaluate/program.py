@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.files import NOTEBOOK, searchable
 from codemods.source import Source, SourceError
@@ -66,7 +65,6 @@ class Program:
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
         self._ids = itertools.count(1)
-        self._bindings: dict[int, Bindings] = {}
         self._consumptions: dict[str, dict[int, Consumption]] = {}
         self.scopes: dict[int, Scope] = {}
         self.module_scopes: dict[str, int] = {}  # by path
@@ -92,12 +90,6 @@ class Program:
     def new_id(self) -> int:
         """Return a number that no scope, object or unknown value of this program has."""
         return next(self._ids)
-
-    def bindings(self, node: Any) -> Bindings:
-        """Return the names that a function or lambda binds itself."""
-        if id(node) not in self._bindings:
-            self._bindings[id(node)] = Bindings.of(node)
-        return self._bindings[id(node)]
 
     def consumption(self, path: str, node: ast.AST) -> Consumption:
         """Say how an expression of a file that makes an iterator is consumed."""

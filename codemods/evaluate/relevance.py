@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.callees import WORDS
 from codemods.evaluate.bindings import Bindings
-from codemods.nodes import nodes
+from codemods.nodes import children, nodes, walk
 from codemods.values import Class, Function, lineage
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Word: TypeAlias = str | tuple[int, str]
 
 
 @lru_cache(maxsize=16)
-def relevance(tree: ast.Module, words: frozenset[str] = frozenset(), namesakes: frozenset[str] = frozenset()) -> Relevance:
+def relevance(tree: ast.Module, words: frozenset[str], namesakes: frozenset[str]) -> Relevance:
     """Return what of a file may reach a kernel; see `Relevance`."""
     return Relevance(tree, words, namesakes)
 
@@ -41,7 +41,7 @@ class Relevance:
         words: the names that may stand for a kernel or for something that reaches one.
     """
 
-    def __init__(self, tree: ast.Module, words: Iterable[str] = (), namesakes: Iterable[str] = ()) -> None:
+    def __init__(self, tree: ast.Module, words: Iterable[str], namesakes: Iterable[str]) -> None:
         """Read a file.
 
         Args:
@@ -70,7 +70,7 @@ class Relevance:
     def inner(self, function: _Function) -> Sequence[_Function]:
         """Return the functions defined inside a function that may reach a kernel."""
         if id(function) not in self._inner:
-            inside = (part for part in ast.walk(function) if isinstance(part, FUNCTIONS) and part is not function)
+            inside = (part for part in walk(function) if isinstance(part, FUNCTIONS) and part is not function)
             self._inner[id(function)] = [part for part in inside if self.reaches(part)]
         return self._inner[id(function)]
 
@@ -104,10 +104,10 @@ class _Reader:
         self._locals: list[tuple[int, set[str]]] = []  # of the functions around, the innermost last
 
     def _word(self, name: str) -> Word:
-        owner = next((owner for owner, names in reversed(self._locals) if name in names), None)
-        if owner is None:
-            return (0, name) if name in self._namesakes else name
-        return owner, name
+        for owner, names in reversed(self._locals):
+            if name in names:
+                return owner, name
+        return (0, name) if name in self._namesakes else name
 
     def mentions_in(self, node: ast.AST) -> set[Word]:
         """Return the words that stand in a piece of source."""
@@ -115,14 +115,14 @@ class _Reader:
         rest = [node]
         while rest:  # an expression may be nested deeper than Python's stack is
             match part := rest.pop():
+                case ast.Name(name):  # most nodes are names
+                    found.add(self._word(name))
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                     found |= self._function(part)
                 case ast.ClassDef():
                     found |= self._class(part)
                 case ast.alias():
                     found |= self._import(part)
-                case ast.Name(name):
-                    found.add(self._word(name))
                 case ast.Assign(targets, value):
                     found |= self._bind(targets, value)
                     rest += targets
@@ -132,7 +132,7 @@ class _Reader:
                 case _:
                     if isinstance(part, ast.Attribute):
                         found.add(part.attr)
-                    rest += ast.iter_child_nodes(part)
+                    rest += children(part)
         return found
 
     def _bind(self, targets: Sequence[ast.expr], value: ast.expr) -> set[Word]:
@@ -146,7 +146,7 @@ class _Reader:
         return held
 
     def _class(self, node: ast.ClassDef) -> set[Word]:
-        found = set[Word]().union(*map(self.mentions_in, ast.iter_child_nodes(node)))
+        found = set[Word]().union(*map(self.mentions_in, children(node)))
         self.bindings.append(({self._word(node.name)}, found))
         return found
 
@@ -255,5 +255,5 @@ def assigned_attributes(owner: Class, machine: Machine, *, initializers: bool = 
         attribute
         for name, held in methods
         if isinstance(held, Function) and (initializers or name not in INITIALIZERS)
-        for attribute in machine.program.bindings(held.node).attributes
+        for attribute in Bindings.of(held.node).attributes
     }

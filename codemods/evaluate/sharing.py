@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codemods.evaluate.relevance import MUTATORS
+from codemods.nodes import Visitor, children, walk
 
 ANYTHING = "*"
 """Stands for all names: code in a string, or a name that is computed."""
@@ -80,7 +81,7 @@ def _parameters(node: Any) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-class _Reader(ast.NodeVisitor):
+class _Reader(Visitor):
     """Gathers who may be who, and who is changed; a name of a function is `ID:NAME`."""
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ class _Reader(ast.NodeVisitor):
     def visit(self, node: ast.AST) -> None:
         if self._named is None:  # the root
             self._named = {}
-            for part in ast.walk(node):
+            for part in walk(node):
                 if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
                     self._named.setdefault(part.name, []).append(part)
         super().visit(node)
@@ -124,7 +125,7 @@ class _Reader(ast.NodeVisitor):
 
     def _may_be(self, target: ast.expr, value: ast.expr) -> None:
         sources = set(self._stood_for(value))
-        for part in ast.walk(target):
+        for part in walk(target):
             if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load):
                 name = self._name(part.id) if isinstance(part, ast.Name) else f".{part.attr}"
                 self.aliases.setdefault(name, set()).update(sources - {name})
@@ -157,7 +158,7 @@ class _Reader(ast.NodeVisitor):
                 yield from self._stood_for(body)
                 yield from self._stood_for(orelse)
             case _:
-                for part in ast.iter_child_nodes(node):
+                for part in children(node):
                     if isinstance(part, ast.expr):
                         yield from self._stood_for(part)
 

@@ -77,13 +77,16 @@ class State:
         return copy
 
 
-def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> State | None:
+def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> tuple[State, int] | None:
     """Merge executions that parted at `base` and meet again.
 
     Args:
         base: the state where they parted; each exit's path continues its path.
         exits: the states in which they arrive, None for one that does not.
         elsewhere: whether some of those that do not arrive end well elsewhere (return, break, skip) and not by raising.
+
+    Returns:
+        The state and in how many cells the executions differ, None if none of them arrives.
     """
     arrived = [state for state in exits if state is not None]
     if not arrived:
@@ -94,12 +97,13 @@ def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> Sta
         if len(state.path) > start:
             first = Condition(state.path[start].formula, elsewhere)
             state = State(state.cells, state.shared, (*base.path, first, *state.path[start + 1 :]), state.epoch)
-        return state
+        return state, 0
     guards = [guard(state, start) for state in arrived]
     reached = either(*guards)
     known = reached if size(reached) <= MAX_CONDITION else True  # to know less is always sound
     path = base.path if reached is True else (*base.path, Condition(known, elsewhere))
-    return State(_merge_cells(guards, arrived), base.shared, path, max(state.epoch for state in arrived))
+    cells, differing = _merge_cells(guards, arrived)
+    return State(cells, base.shared, path, max(state.epoch for state in arrived)), differing
 
 
 def guard(state: State, start: int) -> Formula:
@@ -107,7 +111,7 @@ def guard(state: State, start: int) -> Formula:
     return both(*(condition.formula for condition in state.path[start:]))
 
 
-def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> Cells:
+def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> tuple[Cells, int]:
     first, *others = states
     cells = first.cells
     merged: dict[Cell, Value] = {}
@@ -117,7 +121,7 @@ def _merge_cells(guards: Sequence[Formula], states: Sequence[State]) -> Cells:
         differing.update(cells.keys() - state.cells.keys())
     for cell in differing:
         merged[cell] = choose((formula, state.read(cell)) for formula, state in zip(guards, states, strict=True))
-    return Cells(cells | merged, cells.memory)
+    return Cells(cells | merged, cells.memory), len(differing)
 
 
 class _Unbound:

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from codemods.findings import Edit
-from codemods.repairs.scopes import bindings
+from codemods.nodes import nodes
+from codemods.repairs.scopes import BINDERS, bindings
 from codemods.source import Source
 
 Import: TypeAlias = ast.Import | ast.ImportFrom
@@ -101,8 +102,13 @@ class Imports:
     def _positions(self) -> dict[int, int]:
         """The position of each statement in the body of its function or module, by the id of its node."""
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
-        bodies = [node.body for node in ast.walk(self._source.tree) if isinstance(node, kinds)]
+        bodies = [node.body for node in nodes(self._source.tree, *kinds)]
         return {id(statement): position for body in bodies for position, statement in enumerate(body)}
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """The line on which the last of the statements of the top level ends that start on a line."""
+        return {each.lineno: each.end_lineno or each.lineno for each in self._source.tree.body}
 
     def _imports_of(self, body: list[ast.stmt]) -> list[tuple[int, Import]]:
         if id(body) not in self._listed:
@@ -114,7 +120,7 @@ class Imports:
         """Every node that binds a name in some scope of the file, with the name."""
         return [
             (node, name)
-            for node in ast.walk(self._source.tree)
+            for node in nodes(self._source.tree, ast.Import, ast.ImportFrom, *BINDERS)
             for part in (node.names if isinstance(node, Import) else () if isinstance(node, ast.alias) else (node,))
             for name in bindings(part)
         ]
@@ -122,7 +128,7 @@ class Imports:
     @cached_property
     def _taken(self) -> set[str]:
         """The names that mean something somewhere in the file; a builtin that it reads counts."""
-        read = {node.id for node in ast.walk(self._source.tree) if isinstance(node, ast.Name)}
+        read = {node.id for node in nodes(self._source.tree, ast.Name)}
         return read | {name for _, name in self._bindings}
 
     def _bound_otherwise(self, statement: Import) -> set[str]:
@@ -196,8 +202,8 @@ class Imports:
     def _after(self, anchor: ast.stmt, statement: str, *, gap: bool) -> Edit:
         """Insert a line after a statement; with a `gap`, blank lines separate it from what is around it."""
         end = anchor.end_lineno or anchor.lineno
-        for each in self._source.tree.body:  # those after a semicolon on the same line
-            end = (each.end_lineno or end) if each.lineno == end else end
+        while (further := self._ends.get(end, end)) > end:  # of those after a semicolon on the same line
+            end = further
         newline = self._newline(end)
         before = newline if gap else ""
         if end == len(self._source.line_starts):  # the file ends without a newline

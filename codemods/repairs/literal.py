@@ -117,7 +117,7 @@ class Literals:
 
     def _found(self, parameter: str) -> Iterator[_Use]:
         for judge in self._judges:
-            known = judge.constants()
+            known = judge.constants
             if parameter not in known:
                 continue
             spelled = next((own for own, name in judge.callee.renamed.items() if name == parameter), parameter)

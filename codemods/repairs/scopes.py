@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
+
+from codemods.nodes import children
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Scope: TypeAlias = Function | ast.ClassDef | ast.Module
 
 _TYPE_PARAMETERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple"))  # PEP 695; Python 3.11 has no such nodes
+BINDERS: Sequence[type[ast.AST]] = (
+    *(ast.Name, ast.arg, ast.alias, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+    *(getattr(ast, name) for name in sorted(_TYPE_PARAMETERS) if hasattr(ast, name)),
+)
+"""The kinds of nodes that bind names; see `bindings`."""
+
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 
 
@@ -121,9 +130,9 @@ def _walk(tree: ast.Module) -> Iterator[tuple[Scope, ast.AST]]:
         yield outer, node
         inner = node if isinstance(node, _SCOPES) else outer
         outside = _outside(node)
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.arguments):  # defaults and annotations stand outside of the function
-                pending += ((inner if isinstance(each, ast.arg) else outer, each) for each in ast.iter_child_nodes(child))
+                pending += ((inner if isinstance(each, ast.arg) else outer, each) for each in children(child))
             else:
                 pending.append((outer if id(child) in outside else inner, child))
 
