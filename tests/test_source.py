@@ -82,7 +82,7 @@ def test_warnings_of_the_scanned_code_are_not_printed() -> None:
 
 @pytest.mark.parametrize(
     ("code", "levels", "line"),
-    [("", 1, 1), ("x", 3, 1), ("\nx = " + "1 + " * 400 + "1", 403, 2), ("if x: pass\n" + "elif x: pass\n" * 400, 404, 401)],
+    [("", 1, 1), ("x", 3, 1), ("\nx = " + "1 + " * 400 + "1", 403, 2), ("if x: pass\n" + "elif x: pass\n" * 400, 403, 401)],
     ids=["empty", "name", "sum", "elif"],
 )
 def test_the_depth_is_told_with_a_line(code: str, levels: int, line: int) -> None:
