@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codemods.evaluate import containers, objects
-from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import (

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
 from codemods.evaluate import expressions, havoc, loops, methods, modules, mutation, names, objects, operators, patterns
-from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.frameworks import MARKS, TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.memory import Written

@@ -14,7 +14,7 @@ from codemods.terms import Int
 from codemods.values import Array, ListRef, Mesh, Opaque, Quantized, Spec, Transformed, Value, as_int, describe
 
 if TYPE_CHECKING:
-    from codemods.evaluate.calls import Arguments
+    from codemods.evaluate.arguments import Arguments
     from codemods.evaluate.machine import Machine
 
 

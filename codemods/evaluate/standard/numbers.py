@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import formulas, terms
 from codemods.evaluate import containers, operators
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.arrays.shapes import at_least, ceil_divide
-from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from codemods.evaluate import containers, havoc, objects
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Leaves

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import Interpreted, interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.methods import METHODS

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from codemods import formulas, terms
 from codemods.evaluate import containers, objects
-from codemods.evaluate.calls import Arguments, call, hand_on
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.comprehensions import partly
+from codemods.evaluate.externals import hand_on
 from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.values import Array, Mesh, Opaque, Spec, Value, as_int

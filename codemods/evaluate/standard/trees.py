@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.interpreted import interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
