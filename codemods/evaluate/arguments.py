@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import containers
+from codemods.evaluate import iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.values import DictRef, Value
 
@@ -81,6 +81,6 @@ def arguments_of(machine: Machine, node: ast.Call) -> Arguments:
 
 def _elements(machine: Machine, value: Value) -> tuple[Value, ...] | None:
     try:
-        return containers.elements(machine, value)
+        return iteration.elements(machine, value)
     except Unmodelled:
         return None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES
-from codemods.evaluate import containers, havoc, mutation, objects
+from codemods.evaluate import containers, havoc, iteration, mutation, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.frameworks import PALLAS
 from codemods.evaluate.library import MODELS, Call, Unmodelled
@@ -77,7 +77,7 @@ def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, ar
         count = len(arguments.positional)
         keywords = dict(zip(names, values[count:], strict=True))
         fresh: Callable[[str], Opaque] = lambda shown: machine.unknown(shown, "its size is not known", arguments.node)  # noqa: E731
-        return model(Call(path, values[:count], keywords, lambda value: containers.elements(machine, value), fresh))
+        return model(Call(path, values[:count], keywords, lambda value: iteration.elements(machine, value), fresh))
 
     return machine.spread(ask, *(_opened(machine, value) for value in arguments.values()), text=text)
 

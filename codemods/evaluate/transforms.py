@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods import formulas, terms
-from codemods.evaluate import containers
+from codemods.evaluate import containers, iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.terms import Int
@@ -63,7 +63,7 @@ def _under_vmap(machine: Machine, in_axes: Value, arguments: Arguments) -> Argum
         axes: tuple[Value, ...] = (in_axes,) * count
     else:
         try:
-            axes = containers.elements(machine, in_axes)
+            axes = iteration.elements(machine, in_axes)
         except Unmodelled:
             return _unseen(machine, "vmap", arguments)
     if len(axes) != count:
@@ -111,7 +111,7 @@ def one_of(machine: Machine, values: Value, node: ast.expr | None) -> Value:
         case tuple():
             return tuple(one_of(machine, value, node) for value in values)
         case ListRef():
-            return containers.make_list(machine, [one_of(machine, each, node) for each in containers.elements(machine, values)])
+            return containers.make_list(machine, [one_of(machine, each, node) for each in iteration.elements(machine, values)])
         case _:
             return machine.unknown(describe(values), "what a step sees of it is not known", node)
 
@@ -128,7 +128,7 @@ def any_round(machine: Machine, carry: Value, node: ast.expr | None) -> Value:
         case tuple():
             return tuple(any_round(machine, part, node) for part in carry)
         case ListRef():
-            return containers.make_list(machine, [any_round(machine, each, node) for each in containers.elements(machine, carry)])
+            return containers.make_list(machine, [any_round(machine, each, node) for each in iteration.elements(machine, carry)])
         case _:
             return machine.unknown(describe(carry), "a loop changes it", node)
 
@@ -144,7 +144,7 @@ def _under_shard_map(machine: Machine, options: dict[str, Value], arguments: Arg
         parts: tuple[Value, ...] = (specs,) * count
     else:
         try:
-            parts = containers.elements(machine, specs)
+            parts = iteration.elements(machine, specs)
         except Unmodelled:
             return _unseen(machine, "shard_map", arguments)
     if len(parts) != count or arguments.keywords or arguments.spread:

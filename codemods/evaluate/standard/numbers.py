@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import formulas, terms
-from codemods.evaluate import containers, operators
+from codemods.evaluate import containers, iteration, operators
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.arrays.shapes import at_least, ceil_divide
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of, unfollowed
@@ -165,7 +165,7 @@ def _next_power_of_2(machine: Machine, value: Value) -> Value:
 @computes("math.prod")
 def _product(machine: Machine, values: Value) -> Value:
     result: terms.Int = 1
-    for value in containers.elements(machine, values):
+    for value in iteration.elements(machine, values):
         result = terms.multiply(result, integer(value))
     return result
 
