@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays, comprehensions, containers, havoc, iteration, names, objects, operators
+from codemods.evaluate import arrays, comprehensions, containers, definitions, havoc, iteration, names, objects, operators
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
@@ -231,7 +231,7 @@ def _formatted(machine: Machine, node: ast.FormattedValue) -> Value:
 
 
 def _lambda(machine: Machine, node: ast.Lambda) -> Value:
-    return objects.make_function(machine, node, "<lambda>")
+    return definitions.make_function(machine, node, "<lambda>")
 
 
 def _starred(machine: Machine, node: ast.Starred) -> Value:
