@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codemods import formulas, terms
 from codemods.evaluate import containers, iteration, objects
@@ -14,11 +14,11 @@ from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.comprehensions import partly
 from codemods.evaluate.externals import hand_on
-from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of, unfollowed
+from codemods.evaluate.interpreted import computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, Value, describe, is_constant
+from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, Value, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -114,36 +114,6 @@ def _reversed(machine: Machine, value: Value) -> Value:
     return iteration.make_iterator(machine, iteration.elements(machine, value)[::-1], value)
 
 
-@interprets("builtins.sorted")
-def _sorted(machine: Machine, arguments: Arguments) -> Value:
-    parts = iteration.elements(machine, arguments.positional[0])
-    backwards = arguments.keywords.get("reverse", False)
-    if not isinstance(backwards, bool):
-        raise Unmodelled("whether the order is reversed is not known")
-    ranks = _ranks(machine, parts, arguments)
-    try:
-        order = sorted(range(len(parts)), key=ranks.__getitem__, reverse=backwards)
-    except TypeError:
-        raise Dies from None
-    return containers.make_list(machine, [parts[place] for place in order])
-
-
-def _ranks(machine: Machine, parts: Sequence[Value], arguments: Arguments) -> list[Any]:
-    """Return what elements are ordered by, which must be known: numbers, strings or tuples of them."""
-    key = arguments.keywords.get("key")
-    if key is None:
-        ranks = list(parts)
-    else:
-        ranks = [call(machine, key, Arguments((part,), node=arguments.node)) for part in parts]
-    if not all(_is_rank(rank) for rank in ranks):
-        raise Unmodelled("what the elements are ordered by is not known")
-    return ranks
-
-
-def _is_rank(value: Value) -> bool:
-    return all(map(_is_rank, value)) if isinstance(value, tuple) else is_constant(value)
-
-
 @interprets("builtins.zip")
 def _zip(machine: Machine, arguments: Arguments) -> Value:
     sides = [iteration.elements(machine, value) for value in arguments.positional]
@@ -230,65 +200,6 @@ def _any(machine: Machine, arguments: Arguments) -> Value:
 @interprets("builtins.all")
 def _all(machine: Machine, arguments: Arguments) -> Value:
     return formulas.both(*map(machine.truth, iteration.elements(machine, arguments.positional[0])))
-
-
-def _extreme(name: str) -> Interpreted:
-    backwards = name == "max"
-
-    def pick(machine: Machine, *values: Value) -> Value:
-        if not values:
-            raise Dies
-        if all(is_constant(value) for value in values):
-            try:
-                return max(values) if backwards else min(values)
-            except TypeError:
-                raise Dies from None
-        fold = terms.maximum if backwards else terms.minimum
-        result = integer(values[0])
-        for value in values[1:]:
-            result = fold(result, integer(value))
-        return result
-
-    def interpret(machine: Machine, arguments: Arguments) -> Value:
-        if set(arguments.keywords) - {"default", "key"} or arguments.spread:
-            raise Unmodelled(unfollowed(arguments))
-        values: Sequence[Value] = arguments.positional
-        if arguments.keywords.get("key") is not None:
-            return _extreme_by_key(machine, values, arguments, backwards)
-        if len(values) == 1:
-            if isinstance(values[0], Filtered):
-                return _extreme_of_filtered(machine, values[0], arguments.keywords.get("default", Dies), backwards)
-            values = iteration.elements(machine, values[0])
-            if not values and "default" in arguments.keywords:
-                return arguments.keywords["default"]
-        return machine.spread(lambda *each: pick(machine, *each), *values, text=text_of(arguments))
-
-    return interpret
-
-
-def _extreme_by_key(machine: Machine, values: Sequence[Value], arguments: Arguments, backwards: bool) -> Value:
-    parts = iteration.elements(machine, values[0]) if len(values) == 1 else values
-    if not parts:
-        if "default" in arguments.keywords:
-            return arguments.keywords["default"]
-        raise Dies
-    ranks = _ranks(machine, parts, arguments)
-    try:
-        return parts[(max if backwards else min)(range(len(parts)), key=ranks.__getitem__)]
-    except TypeError:
-        raise Dies from None
-
-
-def _extreme_of_filtered(machine: Machine, filtered: Filtered, default: Any, backwards: bool) -> Value:
-    """The extreme of what passes a filter: the first, in order of size, whose condition holds."""
-    if not all(isinstance(value, int) for _, value in filtered.elements):
-        raise Unmodelled("the extreme of unknown elements")
-    ordered = sorted(filtered.elements, key=lambda pair: pair[1], reverse=backwards)
-    return containers.first_of(machine, ordered, default)
-
-
-interprets("builtins.min")(_extreme("min"))
-interprets("builtins.max")(_extreme("max"))
 
 
 @interprets("builtins.next")
