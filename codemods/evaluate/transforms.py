@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods import formulas, terms
+from codemods import formulas, operations, terms
 from codemods.evaluate import containers, iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
@@ -179,12 +179,12 @@ def _part_of(machine: Machine, size: Int, part: Value, mesh: Value) -> Int:
         by = _axis_size(machine, mesh, name)
         if by == 0:
             raise Dies
-        exact = formulas.both(formulas.at_most(1, by), formulas.equal(terms.mod(size, by), 0))
+        exact = formulas.both(formulas.at_most(1, by), formulas.equal(operations.mod(size, by), 0))
         assumed = machine.state.assume(exact, branch=False)
         if assumed is None:
             raise Dies
         machine.state = assumed
-        size = terms.floordiv(size, by)
+        size = operations.floordiv(size, by)
     return size
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from codemods import terms
+from codemods import operations
 from codemods.evaluate import containers, iteration
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
@@ -59,7 +59,7 @@ def _extreme(name: str) -> Interpreted:
                 return max(values) if backwards else min(values)
             except TypeError:
                 raise Dies from None
-        fold = terms.maximum if backwards else terms.minimum
+        fold = operations.maximum if backwards else operations.minimum
         result = integer(values[0])
         for value in values[1:]:
             result = fold(result, integer(value))

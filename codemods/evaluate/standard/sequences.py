@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods import formulas, terms
+from codemods import formulas, operations, terms
 from codemods.evaluate import containers, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
@@ -32,7 +32,7 @@ def _len(machine: Machine, value: Value) -> Value:
         case Opaque() if value.length is not None:
             return value.length
         case Opaque(key=("repeated", tuple(parts), count)):
-            return terms.maximum(terms.multiply(len(parts), count), 0)
+            return operations.maximum(terms.multiply(len(parts), count), 0)
         case Opaque(key=(_, "call", "jax.devices" | "jax.local_devices")):
             return Opaque(("len", value.key), f"len({value.text})", value.reason, 1)
         case Opaque():
