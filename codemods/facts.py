@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import gcd, inf
 
-from codemods import terms
+from codemods import operations, substitution, terms
 from codemods.formulas import And, Compare, Equals, Formula, Not, Truthy, conjuncts, invert, kleene_and
 from codemods.intervals import Interval
 from codemods.terms import Atom, Int, Operation, Symbol, Term, TermError
@@ -62,7 +62,7 @@ class Facts:
             return True if high <= 0 else False if low > 0 else None
         if low > 0 or high < 0:
             return False
-        if low == high == 0 or terms.replace(term, self._factored) == 0:
+        if low == high == 0 or substitution.replace(term, self._factored) == 0:
             return True
         match terms.single(term) or terms.single(terms.negate(term)):
             case Operation("mod", (value, divisor)) if self.divides(divisor, value):
@@ -78,7 +78,7 @@ class Facts:
         return _solve(fact.term for fact in self.known if isinstance(fact, Compare) and fact.op == "==")
 
     def _simplify(self, value: Int) -> Int:
-        return terms.replace(value, self._equations) if self._equations else value
+        return substitution.replace(value, self._equations) if self._equations else value
 
     @cached_property
     def _multiples(self) -> list[tuple[Int, Int]]:
@@ -89,7 +89,7 @@ class Facts:
                 for atom in terms.atoms(fact.term):
                     if isinstance(atom, Operation) and atom.name in ("mod", "floordiv"):
                         value, divisor = atom.operands
-                        rest = terms.subtract(value, terms.multiply(divisor, terms.floordiv(value, divisor)))
+                        rest = terms.subtract(value, terms.multiply(divisor, operations.floordiv(value, divisor)))
                         stated = terms.of(atom) if atom.name == "mod" else rest
                         if fact.term in (stated, terms.negate(stated)):
                             pairs.append((divisor, value))
@@ -114,17 +114,17 @@ class Facts:
         shares: dict[Atom, Int] = {}
         for divisor, values in numbers.items():
             whole = gcd(*values)
-            share = terms.floordiv(whole, divisor)
+            share = operations.floordiv(whole, divisor)
             for value in values:
                 shares[Operation("floordiv", (value, divisor))] = terms.multiply(value // whole, share) if whole else 0
         return shares
 
     def divides(self, divisor: Int, value: Int, depth: int = 4) -> bool:
         """Say whether it is certain that `divisor` divides `value`, if it is not 0."""
-        divisor, value = (terms.replace(self._simplify(each), self._factored) for each in (divisor, value))
+        divisor, value = (substitution.replace(self._simplify(each), self._factored) for each in (divisor, value))
         if divisor == 0:
             return False
-        if terms.mod(value, divisor) == 0:
+        if operations.mod(value, divisor) == 0:
             return True
         if isinstance(terms.single(divisor), Symbol) and self.bounds(divisor) == Interval(1, 1):
             return True
@@ -224,13 +224,13 @@ def _solve(equations: Iterable[Int], new: str = "") -> dict[Atom, Int]:
     """
     solved: dict[Atom, Int] = {}
     for equation in equations:
-        term = terms.replace(equation, solved)
+        term = substitution.replace(equation, solved)
         for symbol, coefficient in _lone_symbols(term):
             if symbol.text == new:
                 continue
             rest = terms.subtract(terms.of(symbol), terms.multiply(term, coefficient))
             if symbol not in terms.symbols(rest):
-                solved = {atom: terms.replace(value, {symbol: rest}) for atom, value in solved.items()}
+                solved = {atom: substitution.replace(value, {symbol: rest}) for atom, value in solved.items()}
                 solved[symbol] = rest
                 break
     return solved

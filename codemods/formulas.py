@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from codemods import terms
+from codemods import substitution, terms
 from codemods.terms import Int, Symbol, Term
 
 
@@ -200,7 +200,7 @@ def evaluate(formula: Formula, assignment: Assignment) -> bool | None:
             return formula
         case Compare(op, term):
             try:
-                value = terms.evaluate(term, assignment)
+                value = substitution.evaluate(term, assignment)
             except (ZeroDivisionError, terms.TermError, AssertionError):
                 return None
             return value == 0 if op == "==" else value <= 0

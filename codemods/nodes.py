@@ -45,7 +45,8 @@ class Visitor(ast.NodeVisitor):
     _visitors: Mapping[str, Callable[[Any, Any], None]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls._visitors = {name.removeprefix("visit_"): each for name, each in vars(cls).items() if name.startswith("visit_")}
+        own = {name.removeprefix("visit_"): each for name, each in vars(cls).items() if name.startswith("visit_")}
+        cls._visitors = {**cls._visitors, **own}
 
     def visit(self, node: ast.AST) -> None:
         visitor = self._visitors.get(type(node).__name__)

@@ -1,17 +1,15 @@
-"""Integers that may be unknown: polynomials over symbols and over operations on them, in one normal form.
+"""Integers that may be unknown: polynomials over symbols and over operations (`codemods.operations`), in one normal form.
 
 An integer is a plain `int` where it is known, else a `Term`. Two expressions that are equal by the laws of rings and of
 floor division mostly have the same term: `n * b // b` is `n`, `(n + -n % b) % b` is 0.
-A division is only ever written down for an execution that got past it, so its divisor is not 0.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 MAX_BITS = 512  # an int beyond this is nobody's size; it only eats time and memory
 
@@ -115,7 +113,7 @@ def _polynomial(coefficients: Mapping[Monomial, int]) -> Int:
     if not kept:
         return 0
     if len(kept) == 1 and () in kept:
-        return _bounded(kept[()])
+        return bounded(kept[()])
     if len(kept) > 32 or max(map(len, kept)) > 8:
         raise TermError("an expression too long to reason about")
     if len(kept) == 1:
@@ -123,7 +121,8 @@ def _polynomial(coefficients: Mapping[Monomial, int]) -> Int:
     return Term(tuple(sorted(kept.items(), key=lambda pair: tuple(map(str, pair[0])))))
 
 
-def _bounded(value: int) -> int:
+def bounded(value: int) -> int:
+    """Return a number, or raise `TermError` for one that is too large to reason about."""
     if value.bit_length() > MAX_BITS:
         raise TermError(f"an integer of more than {MAX_BITS} bits")
     return value
@@ -164,7 +163,7 @@ def single(value: Int) -> Atom | None:
 
 def add(left: Int, right: Int) -> Int:
     if isinstance(left, int) and isinstance(right, int):
-        return _bounded(left + right)
+        return bounded(left + right)
     total = dict(monomials(left))
     for factors, coefficient in monomials(right):
         total[factors] = total.get(factors, 0) + coefficient
@@ -173,7 +172,7 @@ def add(left: Int, right: Int) -> Int:
 
 def multiply(left: Int, right: Int) -> Int:
     if isinstance(left, int) and isinstance(right, int):
-        return _bounded(left * right)
+        return bounded(left * right)
     total: dict[Monomial, int] = {}
     for a, m in monomials(left):
         for b, n in monomials(right):
@@ -221,45 +220,6 @@ def _without(factors: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(left)
 
 
-def floordiv(value: Int, divisor: Int) -> Int:
-    """Return `value // divisor`; raises ZeroDivisionError for a divisor that is 0."""
-    if isinstance(value, int) and isinstance(divisor, int):
-        return value // divisor
-    if divisor == 0:
-        raise ZeroDivisionError
-    quotient, rest = divide(value, divisor)
-    if rest == 0 or (isinstance(rest, int) and isinstance(divisor, int)):
-        return quotient  # a constant rest is smaller than a constant divisor
-    return add(quotient, of(Operation("floordiv", (rest, divisor))))
-
-
-def mod(value: Int, divisor: Int) -> Int:
-    """Return `value % divisor`; raises ZeroDivisionError for a divisor that is 0."""
-    if isinstance(value, int) and isinstance(divisor, int):
-        return value % divisor
-    if divisor == 0:
-        raise ZeroDivisionError
-    _, rest = divide(_unfold(value, divisor), divisor)
-    if isinstance(rest, int) and isinstance(divisor, int):
-        return rest
-    if rest == 0:
-        return 0
-    return of(Operation("mod", (rest, divisor)))
-
-
-def _unfold(value: Int, divisor: Int) -> Int:
-    """Replace each `x % m` with m a multiple of `divisor` by `x`, which is the same modulo `divisor`."""
-
-    def congruent(atom: Atom) -> Int:
-        match atom:
-            case Operation("mod", (inner, modulus)) if divide(modulus, divisor)[1] == 0:
-                return _unfold(inner, divisor)
-            case _:
-                return of(atom)
-
-    return replace_top(value, congruent)
-
-
 def replace_top(value: Int, replacement: Callable[[Atom], Int]) -> Int:
     """Replace the atoms of a polynomial, but not those inside its operations."""
     if isinstance(value, int):
@@ -271,92 +231,3 @@ def replace_top(value: Int, replacement: Callable[[Atom], Int]) -> Int:
             product = multiply(product, replacement(atom))
         total = add(total, product)
     return total
-
-
-def replace(value: Int, replacement: Mapping[Any, Int]) -> Int:
-    """Replace atoms wherever they stand, and bring the result into normal form."""
-
-    def rebuild(atom: Atom) -> Int:
-        if atom in replacement:
-            return replacement[atom]
-        if isinstance(atom, Symbol):
-            return of(atom)
-        return FUNCTIONS[atom.name](*(replace(operand, replacement) for operand in atom.operands))
-
-    return replace_top(value, rebuild)
-
-
-def absolute(value: Int) -> Int:
-    return abs(value) if isinstance(value, int) else of(Operation("abs", (value,)))
-
-
-def minimum(left: Int, right: Int) -> Int:
-    if left == right:
-        return left
-    gap = subtract(left, right)
-    if isinstance(gap, int):
-        return left if gap < 0 else right
-    return of(Operation("min", (left, right)))
-
-
-def maximum(left: Int, right: Int) -> Int:
-    if left == right:
-        return left
-    gap = subtract(left, right)
-    if isinstance(gap, int):
-        return left if gap > 0 else right
-    return of(Operation("max", (left, right)))
-
-
-def gcd(left: Int, right: Int) -> Int:
-    if isinstance(left, int) and isinstance(right, int):
-        return math.gcd(left, right)
-    return of(Operation("gcd", (left, right)))
-
-
-def divisor(value: Int, at_most: Int) -> Int:
-    """Return the largest divisor of `value` not above `at_most`, as `shapecheck.largest_divisor` does."""
-    if isinstance(value, int) and isinstance(at_most, int):
-        if value < 1 or at_most < 1:
-            raise ZeroDivisionError
-        return next(each for each in range(min(value, at_most, 1 << 16), 0, -1) if value % each == 0)
-    return of(Operation("divisor", (value, at_most)))
-
-
-FUNCTIONS: Mapping[str, Callable[..., Int]] = {
-    "floordiv": floordiv,
-    "mod": mod,
-    "min": minimum,
-    "max": maximum,
-    "gcd": gcd,
-    "abs": absolute,
-    "divisor": divisor,
-}
-
-
-def evaluate(value: Int, assignment: Mapping[Symbol, int]) -> int:
-    """Return the number a term is when its symbols have these values.
-
-    Raises:
-        ZeroDivisionError: a divisor is 0 there.
-        TermError: a symbol has no value, or a number is too large.
-    """
-    if isinstance(value, int):
-        return value
-    total = 0
-    for factors, coefficient in value.monomials:
-        product = coefficient
-        for atom in factors:
-            product *= _number(atom, assignment)
-        total += product
-    return _bounded(total)
-
-
-def _number(atom: Atom, assignment: Mapping[Symbol, int]) -> int:
-    if isinstance(atom, Symbol):
-        if atom not in assignment:
-            raise TermError(f"{atom} has no value")
-        return assignment[atom]
-    number = FUNCTIONS[atom.name](*(evaluate(operand, assignment) for operand in atom.operands))
-    assert isinstance(number, int), "a function of known integers"
-    return number

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from codemods import formulas, terms
+from codemods import formulas, operations, substitution, terms
 from codemods.evaluate import arrays
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.operators import NAMES
@@ -114,7 +114,7 @@ class Interpreter:
         if isinstance(left, Array) or isinstance(right, Array):
             return arrays.binary(op, left, right)
         if isinstance(left, Term) or isinstance(right, Term):
-            return {"+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": terms.floordiv}[op](left, right)
+            return {"+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": operations.floordiv}[op](left, right)
         return eval(f"left {op} right")
 
     def item(self, value: Value, key: Value) -> Value:
@@ -227,7 +227,7 @@ def _assert_same_array(model: Array, real: Any, known: Mapping[Symbol, int]) -> 
 
 def assert_same_size(size: Int, real: int, known: Mapping[Symbol, int]) -> None:
     if terms.symbols(size) <= known.keys():
-        assert terms.evaluate(size, known) == real
+        assert substitution.evaluate(size, known) == real
 
 
 def as_tuples(value: Any) -> Any:

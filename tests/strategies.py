@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from codemods import formulas, terms
+from codemods import formulas, operations, terms
 from codemods.formulas import Formula
 from codemods.terms import Int, Symbol
 
@@ -33,11 +33,11 @@ def _combine(operation: str, left: Expression, right: Expression) -> Expression:
         "+": (terms.add, lambda a, b: a + b),
         "-": (terms.subtract, lambda a, b: a - b),
         "*": (terms.multiply, lambda a, b: a * b),
-        "//": (terms.floordiv, lambda a, b: a // b),
-        "%": (terms.mod, lambda a, b: a % b),
-        "min": (terms.minimum, min),
-        "max": (terms.maximum, max),
-        "gcd": (terms.gcd, math.gcd),
+        "//": (operations.floordiv, lambda a, b: a // b),
+        "%": (operations.mod, lambda a, b: a % b),
+        "min": (operations.minimum, min),
+        "max": (operations.maximum, max),
+        "gcd": (operations.gcd, math.gcd),
     }[operation]
     return Expression(term(left.term, right.term), lambda known: plain(left.value(known), right.value(known)))
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codemods import formulas, terms
+from codemods import formulas, operations, terms
 from codemods.facts import Facts
 from codemods.formulas import Formula, at_most, equal, invert, less
+from codemods.operations import floordiv, mod
 from codemods.search import counterexample
-from codemods.terms import Int, Symbol, floordiv, mod, multiply, negate, of, subtract
+from codemods.terms import Int, Symbol, multiply, negate, of, subtract
 from tests.strategies import SYMBOLS, Condition, conditions
 
 
@@ -65,12 +66,12 @@ def test_a_counterexample_breaks_the_formula_and_keeps_the_facts(known: list[Con
         ([_divides(block, length), _divides(page, block)], _divides(floordiv(block, page), floordiv(length, page))),
         ([_divides(page, block), _divides(block, n)], _divides(page, n)),
         ([_divides(8, n)], _divides(4, n)),
-        ([_divides(16, n)], _divides(terms.minimum(16, n), n)),
+        ([_divides(16, n)], _divides(operations.minimum(16, n), n)),
         ([equal(n, block)], _divides(block, n)),
-        ([], _divides(terms.gcd(n, 8), n)),
-        ([], _divides(terms.divisor(n, 8), n)),
-        ([], at_most(1, terms.divisor(n, 8))),
-        ([], at_most(1, terms.maximum(1, floordiv(block, page)))),
+        ([], _divides(operations.gcd(n, 8), n)),
+        ([], _divides(operations.divisor(n, 8), n)),
+        ([], at_most(1, operations.divisor(n, 8))),
+        ([], at_most(1, operations.maximum(1, floordiv(block, page)))),
         ([], less(mod(n, 4), 4)),
         ([invert(equal(n, 0))], less(0, n)),
         ([less(4, n)], at_most(5, n)),
@@ -82,14 +83,14 @@ def test_what_people_write_is_decided(known: list[Formula], asked: Formula) -> N
 
 
 @pytest.mark.parametrize(
-    "asked", [_divides(terms.minimum(16, n), n), _divides(8, n), _divides(block, n), equal(n, block), less(n, block)]
+    "asked", [_divides(operations.minimum(16, n), n), _divides(8, n), _divides(block, n), equal(n, block), less(n, block)]
 )
 def test_what_does_not_follow_is_not_decided(asked: Formula) -> None:
     assert Facts().decide(asked) is None
 
 
 def test_a_clamp_has_the_least_counterexample() -> None:
-    assert counterexample(_divides(terms.minimum(16, n), n), []) == {"n": 17}
+    assert counterexample(_divides(operations.minimum(16, n), n), []) == {"n": 17}
 
 
 def test_a_counterexample_keeps_to_what_is_known() -> None:

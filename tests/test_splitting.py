@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from codemods import formulas, terms
 from codemods.facts import Facts
 from codemods.formulas import Equals, Formula, Truthy, at_most, both, either, equal, invert
+from codemods.operations import mod
 from codemods.splitting import consistent, follows
-from codemods.terms import Symbol, mod, of
+from codemods.terms import Symbol, of
 from tests.strategies import SYMBOLS, Condition, conditions
 
 n, m = (of(Symbol(name, name, 0)) for name in "nm")

@@ -1,22 +1,20 @@
-"""Calls: arguments, and what is called with them."""
+"""Calls: what is called, and how a function of the scanned tree is executed."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
-from codemods.evaluate import containers, havoc, mutation, objects
+from codemods.evaluate import containers, havoc, objects
 from codemods.evaluate.annotations import refined, unseen
+from codemods.evaluate.arguments import Arguments, arguments_of
 from codemods.evaluate.bindings import Bindings
-from codemods.evaluate.frameworks import PALLAS
-from codemods.evaluate.library import MODELS, Call, Unmodelled
+from codemods.evaluate.externals import attempt, call_external, call_method, call_unknown
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Caller, Dies, Exhausted, Frame, Given, Leaves
 from codemods.evaluate.program import Scope
-from codemods.evaluate.relevance import MUTATORS
-from codemods.evaluate.settings import looked_up
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
 from codemods.values import (
@@ -25,15 +23,11 @@ from codemods.values import (
     Choice,
     Class,
     Contracted,
-    DictRef,
     External,
     Function,
     Instance,
-    ListRef,
-    Names,
     Opaque,
     Partial,
-    Quantized,
     Transformed,
     Value,
     is_constant,
@@ -43,74 +37,10 @@ if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """The arguments of one call.
-
-    Attributes:
-        positional, keywords: their values.
-        nodes: the expressions they were written as, by position or keyword.
-        spread: whether there may be others, behind a `*` or `**` whose contents are unknown.
-        node: the call expression.
-    """
-
-    positional: tuple[Value, ...] = ()
-    keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    nodes: Mapping[int | str, ast.expr] = field(default_factory=dict[int | str, ast.expr])
-    spread: bool = False
-    node: ast.expr | None = None
-
-    def after(self, *first: Value) -> Arguments:
-        """Return the arguments with others put in front of them."""
-        moved = {key + len(first) if isinstance(key, int) else key: node for key, node in self.nodes.items()}
-        return replace(self, positional=(*first, *self.positional), nodes=moved)
-
-    def without_first(self) -> Arguments:
-        moved = {key - 1 if isinstance(key, int) else key: node for key, node in self.nodes.items() if key != 0}
-        return replace(self, positional=self.positional[1:], nodes=moved)
-
-    def values(self) -> tuple[Value, ...]:
-        return (*self.positional, *self.keywords.values())
-
-
 def evaluate_call(machine: Machine, node: ast.Call) -> Value:
     """Evaluate a call expression."""
     callee = machine.evaluate(node.func)
-    return call(machine, callee, _arguments(machine, node))
-
-
-def _arguments(machine: Machine, node: ast.Call) -> Arguments:
-    positional: list[Value] = []
-    keywords: dict[str, Value] = {}
-    nodes: dict[int | str, ast.expr] = {}
-    spread = False
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            parts = _elements(machine, machine.evaluate(argument.value))
-            spread = spread or parts is None
-            positional += parts or ()
-        elif not spread:
-            nodes[len(positional)] = argument
-            positional.append(machine.evaluate(argument))
-        else:
-            machine.evaluate(argument)  # its position is not known
-    for keyword in node.keywords:
-        value = machine.evaluate(keyword.value)
-        if keyword.arg is not None:
-            keywords[keyword.arg] = value
-            nodes[keyword.arg] = keyword.value
-        elif isinstance(value, DictRef) and (contents := machine.contents(value)) is not None:
-            keywords |= {key: held for key, held in contents if isinstance(key, str)}
-        else:
-            spread = True
-    return Arguments(tuple(positional), keywords, nodes, spread, node)
-
-
-def _elements(machine: Machine, value: Value) -> tuple[Value, ...] | None:
-    try:
-        return containers.elements(machine, value)
-    except Unmodelled:
-        return None
+    return call(machine, callee, arguments_of(machine, node))
 
 
 def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
@@ -122,19 +52,19 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
         case External(path) if path in CALLEES:
             return _arrive(machine, CALLEES[path], arguments)
         case External(path):
-            return _call_external(machine, path, arguments)
+            return call_external(machine, path, arguments)
         case Contracted():
             return _call_contracted(machine, callee, arguments)
         case Function():
             return call_function(machine, callee, arguments)
         case Class():
-            return _attempt(machine, arguments, lambda: objects.construct(machine, callee, arguments))
+            return attempt(machine, arguments, lambda: objects.construct(machine, callee, arguments))
         case Partial():
             return call(machine, callee.function, _joined(callee, arguments))
         case Transformed():
             return call_transformed(machine, callee, arguments)
         case Bound(receiver, str(name)):
-            return _call_method(machine, receiver, name, arguments)
+            return call_method(machine, receiver, name, arguments)
         case Bound(receiver, function):
             return call(machine, function, arguments.after(receiver))
         case Instance():
@@ -202,107 +132,6 @@ def _call_contracted(machine: Machine, contracted: Contracted, arguments: Argume
     return call(machine, contracted.function, arguments)
 
 
-def _call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
-    from codemods.evaluate.standard import INTERPRETED
-
-    interpreted = INTERPRETED.get(path)
-    if interpreted is not None:
-        return _attempt(machine, arguments, lambda: interpreted(machine, arguments))
-    model = MODELS.get(path)
-    if model is not None and not arguments.spread:
-        return _apply_model(machine, model, path, arguments)
-    return call_unknown(machine, External(path), arguments)
-
-
-def _attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value]) -> Value:
-    try:
-        return function()
-    except Unmodelled as why:
-        _give_up(machine, arguments)
-        return machine.unknown(_text(arguments), str(why), arguments.node)
-    except LookupError:  # an argument that every sound call gives is not there
-        return machine.unknown(_text(arguments), f"the arguments of `{_text(arguments)}` are not followed", arguments.node)
-
-
-def _give_up(machine: Machine, arguments: Arguments, receiver: Value = None) -> None:
-    """Take note that a call is not followed: it may call what it is given, and its result may be what it is given, or a part."""
-    for value in arguments.values():
-        hand_on(machine, value, arguments)
-    havoc.leak_elements(machine, receiver)
-    havoc.leak(machine, *arguments.values())
-
-
-def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, arguments: Arguments) -> Value:
-    """Ask a model, for each combination of the alternatives of the arguments."""
-    names = tuple(arguments.keywords)
-    text = _text(arguments)
-
-    def ask(*values: Value) -> Value:
-        count = len(arguments.positional)
-        keywords = dict(zip(names, values[count:], strict=True))
-        fresh: Callable[[str], Opaque] = lambda shown: machine.unknown(shown, "its size is not known", arguments.node)  # noqa: E731
-        return model(Call(path, values[:count], keywords, lambda value: containers.elements(machine, value), fresh))
-
-    return machine.spread(ask, *(_opened(machine, value) for value in arguments.values()), text=text)
-
-
-def _opened(machine: Machine, value: Value) -> Value:
-    """Return a sequence of which an element has alternatives as one of several sequences: a model sees no alternatives."""
-    parts = machine.contents(value) if isinstance(value, ListRef) else value
-    if not isinstance(parts, tuple):
-        return value
-    opened = [_opened(machine, part) for part in parts]
-    if not any(isinstance(part, Choice) for part in opened):
-        return value
-    return machine.spread(lambda *each: each, *opened, text="one of several sequences")
-
-
-def _text(arguments: Arguments) -> str:
-    text = ast.unparse(arguments.node) if arguments.node is not None else "a call"
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _call_method(machine: Machine, receiver: Value, name: str, arguments: Arguments) -> Value:
-    """Call a method of an array, a container, a string or a function."""
-    from codemods.evaluate.methods import METHODS
-
-    model = MODELS.get(f"array.{name}")
-    if model is not None and isinstance(receiver, Array | Quantized | Opaque) and not arguments.spread:
-        return _apply_model(machine, model, f"array.{name}", arguments.after(receiver))
-    if isinstance(receiver, Array):
-        mutation.method_changes(machine, receiver, name, arguments.node)
-    method = METHODS.get((type(receiver), name))
-    if method is not None:
-        try:
-            return method(machine, receiver, arguments)
-        except (Unmodelled, LookupError) as why:
-            if name in MUTATORS:
-                objects.forget(machine, receiver, arguments.node)
-            _give_up(machine, arguments, receiver)
-            text = str(why) if isinstance(why, Unmodelled) else "a call with arguments that are not followed"
-            return machine.unknown(_text(arguments), text, arguments.node)
-    if isinstance(receiver, Names):
-        havoc.everything(machine, "names are changed that are not known", arguments.node, names=True)
-    if isinstance(receiver, Opaque) and name in _PATCHING and len(arguments.positional) > 1:  # pytest's monkeypatch
-        return _patch(machine, name, arguments)
-    return call_unknown(machine, receiver, arguments.after(receiver))
-
-
-_PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
-
-
-def _patch(machine: Machine, name: str, arguments: Arguments) -> None:
-    """Execute `monkeypatch.setattr(target, "name", value)` and its like."""
-    target, key, *values = arguments.positional
-    value = values[0] if values else machine.unknown("nothing", "it is deleted", arguments.node)
-    if isinstance(key, str) and name.endswith("attr"):
-        objects.set_attribute(machine, target, key, value)
-    elif name.endswith("item"):
-        containers.set_item(machine, target, key, value)
-    else:  # the target may be a string, "module.attribute"
-        havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
-
-
 def call_function(machine: Machine, function: Function, arguments: Arguments) -> Value:
     """Execute a function of the scanned tree with these arguments."""
     node = function.node
@@ -323,7 +152,7 @@ def _remembered(machine: Machine, function: Function, values: Mapping[str, Value
     if not all(map(is_constant, values.values())):
         result = _run(machine, function, values, arguments.nodes)
         why = "it may be the result of an earlier call"
-        return machine.unknown(_text(arguments), why, arguments.node) if is_constant(result) else result
+        return machine.unknown(arguments.text, why, arguments.node) if is_constant(result) else result
     given = ", ".join(f"{name}={value!r}" for name, value in values.items())
     cell = (function.scope, f"{function.name}({given})")
     if machine.state.read(cell) is UNBOUND:
@@ -362,7 +191,7 @@ def _defer(machine: Machine, function: Function, values: Mapping[str, Value], in
         havoc.later(machine, run, why, arguments.node)
     swallows = any(isinstance(part, ast.Try) and part.handlers for part in ast.walk(function.node))
     key = (machine.new_id(), "swallows" if swallows else "generator")
-    return Opaque(key, _text(arguments), machine.reason(why, arguments.node))
+    return Opaque(key, arguments.text, machine.reason(why, arguments.node))
 
 
 def open_scope(machine: Machine, function: Function) -> Scope:
@@ -442,69 +271,3 @@ def _unseen(machine: Machine, function: Function, names: set[str], node: ast.exp
     with machine.entered(Frame(open_scope(machine, function))):
         every = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
         return {each.arg: unseen(machine, function, each, why) for each in every if each.arg in names}
-
-
-def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:
-    """Call something of which the source is not at hand: it may call what it is given, and change what it is given."""
-    if any(map(mutation.may_change, arguments.values())):
-        mutation.elements_change(machine)
-    pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
-    if isinstance(callee, Opaque) and (found := _looked_up(machine, callee, arguments)) is not None:
-        return found
-    text = _text(arguments)
-    writes_a_kernel = isinstance(callee, External) and callee.path.startswith(PALLAS)  # which calls no other kernel
-    for value in arguments.values():
-        if not writes_a_kernel:
-            hand_on(machine, value, arguments)
-        why = "unknown code may have changed it"
-        havoc.forget_reachable(machine, value, why, arguments.node, instances=not pure)  # a library does not set our attributes
-    if isinstance(callee, External):
-        havoc.leak_elements(machine, *arguments.values())  # what it gives may be one of them
-    else:
-        havoc.leak(machine, *arguments.values())
-    if not isinstance(callee, External) or any(isinstance(value, Opaque) for value in arguments.values()):
-        havoc.disturb(machine, f"`{text}` may change it", arguments.node)
-    if not pure:
-        machine.state.epoch += 1
-    if isinstance(callee, Opaque) and not pure:
-        return Opaque((machine.new_id(),), text, callee.reason)
-    name = callee.path if isinstance(callee, External) else text
-    reason = machine.reason(f"the result of `{name}` is not known", arguments.node)
-    return Opaque((machine.new_id(), "call", name), text, reason, pure=pure)
-
-
-def _looked_up(machine: Machine, callee: Opaque, arguments: Arguments) -> Value:
-    """Return what `x.get(key, default)` gives of an unknown dict: for the same key the same; None for another call."""
-    match callee.key, arguments.positional:
-        case (holder, ".", "get", epoch), (str(name), default) if is_constant(default) and default is not None:
-            found = looked_up(machine, f"{callee.text}({name!r})", default, arguments.node)
-            return replace(found, key=(holder, "get", name, epoch))
-        case _:
-            return None
-
-
-def hand_on(machine: Machine, value: Value, arguments: Arguments) -> None:
-    """Execute a function that is handed to unknown code, with arguments of which nothing is known.
-
-    A kernel that is handed on is called there: the expression that hands it on is its call site.
-    """
-    if isinstance(value, Choice):
-        for _, each in value.alternatives:
-            hand_on(machine, each, arguments)
-        return
-    inner = value
-    while isinstance(inner, Partial | Transformed | Contracted | Bound) and not isinstance(inner.function, str):
-        inner = inner.function
-    if isinstance(inner, ListRef | DictRef | tuple):
-        for each in inner if isinstance(inner, tuple) else machine.contents(inner) or ():
-            hand_on(machine, each, arguments)
-    elif (isinstance(inner, Bound) and isinstance(inner.receiver, ListRef | DictRef)) or (
-        machine.recording and (isinstance(inner, Function) or (isinstance(inner, External) and inner.path in CALLEES))
-    ):  # a method that changes its object
-        call_unseen(machine, value, arguments.node)
-
-
-def call_unseen(machine: Machine, value: Value, node: ast.expr | None) -> None:
-    """Call a function with unknown arguments, in executions that may happen at any time."""
-    run: Callable[[], object] = lambda: call(machine, value, Arguments(spread=True, node=node))  # noqa: E731
-    havoc.later(machine, run, "an unknown caller may change it", node)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import containers
+from codemods.evaluate import iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import DictRef, External, Opaque, Value
@@ -61,7 +61,7 @@ def _cases(machine: Machine, decorator: ast.expr, node: Any) -> list[Case]:
         case "parameters" | "named_parameters" as name:
             rows = [machine.evaluate(argument) for argument in decorator.args]
             if len(rows) == 1 and not isinstance(rows[0], DictRef):
-                rows = list(containers.elements(machine, rows[0]))
+                rows = list(iteration.elements(machine, rows[0]))
             return [_row(machine, row, node, named=name == "named_parameters") for row in rows]
         case _:
             return []
@@ -76,10 +76,10 @@ def _parametrize(machine: Machine, decorator: ast.Call) -> list[Case]:
         names = [name.strip() for name in declared.split(",") if name.strip()]
         several = len(names) > 1
     else:
-        names, several = list(containers.elements(machine, declared)), True
+        names, several = list(iteration.elements(machine, declared)), True
     if any(keyword.arg == "indirect" for keyword in decorator.keywords):  # fixtures make something of the values
         return []
-    rows = containers.elements(machine, machine.evaluate(given["argvalues"]))
+    rows = iteration.elements(machine, machine.evaluate(given["argvalues"]))
     return [_named(machine, names, row, several=several) for row in rows]
 
 
@@ -91,19 +91,19 @@ def _named(machine: Machine, names: Sequence[str], row: Value, *, several: bool)
         return {names[0]: row}
     if isinstance(row, Opaque):
         return {name: row.item(index) for index, name in enumerate(names)}
-    return dict(zip(names, containers.elements(machine, row), strict=False))
+    return dict(zip(names, iteration.elements(machine, row), strict=False))
 
 
 def _product(machine: Machine, decorator: ast.Call) -> list[Case]:
     """`product(a=(1, 2), b=[3, 4])`, with dicts of parameters that go together as positional arguments."""
     sides: list[list[Case]] = []
     for argument in decorator.args:
-        rows = containers.elements(machine, machine.evaluate(argument))
+        rows = iteration.elements(machine, machine.evaluate(argument))
         sides.append([_items(machine, row) for row in rows])
     for keyword in decorator.keywords:
         if keyword.arg is None:
             raise Unmodelled("what is spread into the product is not known")
-        parts = containers.elements(machine, machine.evaluate(keyword.value))
+        parts = iteration.elements(machine, machine.evaluate(keyword.value))
         sides.append([{keyword.arg: value} for value in parts])
     if math.prod(map(len, sides)) > MAX_CASES:
         raise TooMany
@@ -123,7 +123,7 @@ def _row(machine: Machine, row: Value, node: Any, *, named: bool) -> Case:
         case: Mapping[str, Value] = _items(machine, row)
         return {name: value for name, value in case.items() if name != "testcase_name"}
     try:
-        values = containers.elements(machine, row) if not isinstance(row, str) else (row,)
+        values = iteration.elements(machine, row) if not isinstance(row, str) else (row,)
     except Unmodelled:
         values = (row,)
     parameters = [parameter.arg for parameter in node.args.args if parameter.arg != "self"]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import containers, havoc, names, objects
+from codemods.evaluate import containers, havoc, iteration, names, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.program import Scope
@@ -47,7 +47,7 @@ def evaluate_generator(machine: Machine, node: ast.GeneratorExp) -> Value:
     if found is None:
         return machine.unknown(ast.unparse(node)[:60], "a generator expression that is not followed", node)
     if all(formula is True for formula, _ in found):
-        return containers.make_iterator(machine, [value for _, value in found])
+        return iteration.make_iterator(machine, [value for _, value in found])
     return Filtered(tuple(found))
 
 
@@ -96,7 +96,7 @@ def _collect(machine: Machine, node: Any, element: Callable[[], Value]) -> list[
         first, *rest = generators
         iterated = machine.evaluate(first.iter)
         try:
-            element_at = containers.walk(machine, iterated)
+            element_at = iteration.walk(machine, iterated)
             position = 0
             while (part := element_at(position)) is not UNBOUND:
                 position += 1

@@ -1,14 +1,13 @@
-"""Tuples, lists, dicts and what is iterated: elements, items, unpacking, methods."""
+"""Tuples, lists, sets and dicts: how they are made, their items, and what they are unpacked into."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas, terms
-from codemods.evaluate import arrays, havoc, mutation, objects
+from codemods.evaluate import arrays, havoc, iteration, mutation, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
@@ -38,8 +37,6 @@ from codemods.values import (
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
-
-MAX_ELEMENTS = 4096
 
 
 def make_list(machine: Machine, elements: Sequence[Value]) -> ListRef:
@@ -87,159 +84,6 @@ def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, w
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 
-def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
-    """Return the elements that iterating a value gives.
-
-    Raises:
-        Unmodelled: they are not known.
-    """
-    match value:
-        case tuple():
-            return value
-        case str() | bytes():
-            return tuple(value[index : index + 1] for index in range(min(len(value), MAX_ELEMENTS)))
-        case range() if len(value) <= MAX_ELEMENTS:
-            return tuple(value)
-        case ListRef() if (contents := machine.contents(value)) is not None:
-            return contents
-        case DictRef() if (contents := machine.contents(value)) is not None:
-            return tuple(key for key, _ in contents)
-        case Array(shape) if shape and isinstance(shape[0], int) and shape[0] <= 256:
-            return tuple(arrays.index(value, position) for position in range(shape[0]))
-        case View(of, kind) if (contents := machine.contents(of)) is not None:
-            return _seen(contents, kind)
-        case Iterator():
-            left = _left(machine, value)
-            machine.state.cells[(value.id, "contents")] = ()
-            return left
-        case Instance():
-            return _elements_of_object(machine, value)
-        case Class(kind="enum"):
-            return _members(machine, value)
-        case _:
-            raise Unmodelled(f"the elements of `{describe(value)}` are not known")
-
-
-def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
-    """Return the members of an enum in the order of their definition, without those that are other names of one."""
-    members: dict[Value, Value] = {}
-    for name in enum.fields:
-        member = machine.read((enum.scope, name))
-        value = machine.read((member.id, "value")) if isinstance(member, Instance) else member
-        if not is_constant(value) or not isinstance(member, Instance):
-            raise Unmodelled(f"the values of `{enum.name}` are not known")
-        members.setdefault(value, member)
-    return tuple(members.values())
-
-
-def unknown_range(machine: Machine, start: terms.Int, stop: terms.Int, step: terms.Int, text: str) -> Opaque:
-    """Return a `range` of which it is not known how far it goes."""
-    made = machine.unknown(text, f"how far `{text}` goes is not known")
-    return replace(made, key=("range", made.key, start, stop, step))
-
-
-def any_element(machine: Machine, value: Value, text: str, why: str, node: ast.AST) -> Value:
-    """Return an unknown element of what is iterated, and go on with what is certain of it."""
-    made = machine.unknown(text, why, node)
-    match value:
-        case Opaque(key=("range", _, start, stop, int(step))) if step:
-            low, high = (start, terms.subtract(stop, 1)) if step > 0 else (terms.add(stop, 1), start)
-            least = low if isinstance(low, int) else None
-            made = replace(made, at_least=least, kind="int")
-            number = terms.of(made.symbol())
-            within = formulas.both(formulas.at_most(low, number), formulas.at_most(number, high))
-            machine.state = machine.state.assume(within, branch=False) or machine.state
-        case _:
-            pass
-    return made
-
-
-def _seen(items: Sequence[Value], kind: str) -> tuple[Value, ...]:
-    """Return what a view of a dict with these items shows."""
-    return tuple(pair if kind == "items" else pair[kind == "values"] for pair in items)
-
-
-def _elements_of_object(machine: Machine, value: Instance) -> tuple[Value, ...]:
-    fields = named_fields(machine, value)
-    if fields is not None:
-        return fields
-    given = objects.special(machine, value, "__iter__")
-    if given is UNBOUND or isinstance(given, Instance):
-        if objects.iterates(machine, value):
-            havoc.everything(machine, "an iterator of the source may change it")
-        raise Unmodelled("its elements are not known")
-    return elements(machine, given)
-
-
-def make_iterator(machine: Machine, given: Sequence[Value], *sources: Value) -> Iterator:
-    """Make an iterator that is to give these elements, which come from the containers `sources`."""
-    held: list[tuple[tuple[int, str], Value]] = []
-    for source in sources:
-        match source:
-            case ListRef(id) | DictRef(id) | View(DictRef(id)):
-                held.append(((id, "contents"), machine.state.read((id, "contents"))))
-            case Iterator():
-                held += source.sources
-            case _:
-                pass
-    made = Iterator(machine.new_id(), tuple(held))
-    machine.state.cells[(made.id, "contents")] = tuple(given)
-    return made
-
-
-def _left(machine: Machine, iterator: Iterator) -> tuple[Value, ...]:
-    """Return what an iterator has left to give."""
-    contents = machine.contents(iterator)
-    if contents is None or any(machine.state.read(cell) is not held for cell, held in iterator.sources):
-        raise Unmodelled("what it walks through has changed since it was made")
-    return contents
-
-
-def take(machine: Machine, iterator: Iterator) -> Value:
-    """Return the next element of an iterator, `UNBOUND` at its end."""
-    left = _left(machine, iterator)
-    machine.state.cells[(iterator.id, "contents")] = left[1:]
-    return left[0] if left else UNBOUND
-
-
-def walk(machine: Machine, value: Value) -> Callable[[int], Value]:
-    """Return what gives the element at a position when a loop gets there, `UNBOUND` behind the last.
-
-    What a loop changes of the list or dict that it walks through, it sees.
-    """
-    match value:
-        case ListRef():
-            elements(machine, value)
-            return lambda position: _at(elements(machine, value), position)
-        case DictRef() | View():
-            size = len(elements(machine, value))
-
-            def item(position: int) -> Value:
-                held = elements(machine, value)
-                if len(held) != size:
-                    raise Dies  # RuntimeError
-                return _at(held, position)
-
-            return item
-        case Iterator():
-            _left(machine, value)
-            return lambda position: take(machine, value)
-        case _:
-            fixed = elements(machine, value)
-            return lambda position: _at(fixed, position)
-
-
-def _at(parts: Sequence[Value], position: int) -> Value:
-    return parts[position] if position < len(parts) else UNBOUND
-
-
-def named_fields(machine: Machine, value: Instance) -> tuple[Value, ...] | None:
-    """Return the fields of a NamedTuple, in order."""
-    if value.cls.kind != "namedtuple":
-        return None
-    return tuple(machine.read((value.id, name)) for name in value.cls.fields)
-
-
 def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: ast.AST) -> list[Value]:
     """Return a value for each target of an unpacking assignment."""
     starred = next((position for position, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
@@ -247,7 +91,7 @@ def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: as
     def split(each: Value) -> Value:
         if isinstance(each, Opaque) and starred is None:
             return tuple(each.item(position) for position in range(len(targets)))
-        parts = elements(machine, each)
+        parts = iteration.elements(machine, each)
         if starred is None:
             if len(parts) != len(targets):
                 raise Dies
@@ -280,11 +124,11 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
     """Return `value[index]`."""
     match value:
         case Array():
-            return arrays.index(value, index, lambda part: elements(machine, part))
+            return arrays.index(value, index, lambda part: iteration.elements(machine, part))
         case Opaque():
             return value.item(index)
         case Instance():
-            fields = named_fields(machine, value)
+            fields = iteration.named_fields(machine, value)
             if fields is not None:
                 return item(machine, fields, index)
             found = objects.special(machine, value, "__getitem__", index)
@@ -309,7 +153,7 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case Filtered(parts) if index in (0, -1):
             return first_of(machine, parts if index == 0 else parts[::-1])
         case _:
-            return _sequence_item(machine, elements(machine, value), value, index)
+            return _sequence_item(machine, iteration.elements(machine, value), value, index)
 
 
 def _module_named(machine: Machine, name: Value) -> Module | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from codemods import geometry
 from codemods.callees import Callee
 from codemods.evaluate.annotations import described
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies

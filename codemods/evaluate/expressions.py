@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays, comprehensions, containers, havoc, names, objects, operators
+from codemods.evaluate import arrays, comprehensions, containers, definitions, havoc, iteration, names, objects, operators
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
@@ -79,7 +79,7 @@ def arithmetic(machine: Machine, op: ast.operator, left: Value, right: Value) ->
         if isinstance(side, Instance) and (found := objects.special(machine, side, method, other)) is not UNBOUND:
             return found
     if isinstance(left, ListRef) or isinstance(right, ListRef):
-        sides = [containers.elements(machine, each) if isinstance(each, ListRef) else each for each in (left, right)]
+        sides = [iteration.elements(machine, each) if isinstance(each, ListRef) else each for each in (left, right)]
         result = operators.binary(operators.NAMES[type(op)], *sides)
         return containers.make_list(machine, result) if isinstance(result, tuple) else result
     if isinstance(op, ast.BitOr) and isinstance(left, DictRef) and isinstance(right, DictRef):
@@ -155,14 +155,14 @@ def _plain(machine: Machine, value: Value) -> Value:
     if isinstance(value, SetRef):
         raise Unmodelled("a comparison of sets")
     if isinstance(value, ListRef):
-        return ("list", *containers.elements(machine, value))
+        return ("list", *iteration.elements(machine, value))
     return value
 
 
 def _contains(machine: Machine, member: Value, container: Value) -> formulas.Formula:
     if isinstance(member, str) and isinstance(container, str):
         return member in container
-    parts = containers.elements(machine, container)
+    parts = iteration.elements(machine, container)
     return formulas.either(*(operators.equals(member, part) for part in parts))
 
 
@@ -187,7 +187,7 @@ def _display(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
     for element in node.elts:
         if isinstance(element, ast.Starred):
             try:
-                parts += containers.elements(machine, machine.evaluate(element.value))
+                parts += iteration.elements(machine, machine.evaluate(element.value))
             except Unmodelled as why:
                 return machine.unknown(_text(node), str(why), element)
         else:
@@ -231,7 +231,7 @@ def _formatted(machine: Machine, node: ast.FormattedValue) -> Value:
 
 
 def _lambda(machine: Machine, node: ast.Lambda) -> Value:
-    return objects.make_function(machine, node, "<lambda>")
+    return definitions.make_function(machine, node, "<lambda>")
 
 
 def _starred(machine: Machine, node: ast.Starred) -> Value:

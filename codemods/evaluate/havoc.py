@@ -155,7 +155,7 @@ def settle(machine: Machine) -> None:
 
 def leak(machine: Machine, *values: Value) -> None:
     """Take note that code that is not followed, or an unknown value, may stand for these objects and all that they hold."""
-    from codemods.evaluate.calls import call_unseen
+    from codemods.evaluate.externals import call_unseen
 
     functions: list[Value] = []
     for value in values:

@@ -11,7 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import terms
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.library import Unmodelled
 from codemods.values import Value, as_int, describe
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from codemods import formulas
-from codemods.evaluate import containers, havoc, names, objects
+from codemods.evaluate import havoc, iteration, names, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Exhausted, Loop
 from codemods.evaluate.memory import Cell
@@ -47,12 +47,12 @@ def for_loop(machine: Machine, node: ast.For) -> None:
         return machine.coin(f"there is another {text}")
 
     try:
-        walk = containers.walk(machine, iterated)
+        walk = iteration.walk(machine, iterated)
     except Unmodelled as why:
         reason = str(why)
 
         def enter() -> None:  # what is certain of an element is so only where there is one
-            names.assign(machine, node.target, containers.any_element(machine, iterated, text, reason, node.iter))
+            names.assign(machine, node.target, iteration.any_element(machine, iterated, text, reason, node.iter))
 
         return _any_round(machine, begin, node, enter)
 

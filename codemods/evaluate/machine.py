@@ -191,7 +191,8 @@ class Machine:
 
     def call(self, function: Value, positional: tuple[Value, ...] = (), node: ast.expr | None = None) -> Value:
         """Call a value with positional arguments."""
-        from codemods.evaluate.calls import Arguments, call
+        from codemods.evaluate.arguments import Arguments
+        from codemods.evaluate.calls import call
 
         return call(self, function, Arguments(positional, node=node))
 

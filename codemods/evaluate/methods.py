@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from codemods.evaluate import containers, objects
-from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate import containers, iteration, objects
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import (
@@ -41,7 +42,7 @@ def _contents(machine: Machine, container: ListRef | DictRef) -> tuple[Any, ...]
 
 def _append(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
     contents = machine.contents(receiver)
-    if contents is not None and len(contents) < containers.MAX_ELEMENTS:
+    if contents is not None and len(contents) < iteration.MAX_ELEMENTS:
         machine.state.cells[(receiver.id, "contents")] = (*contents, arguments.positional[0])
     else:
         containers.forget(machine, receiver, "a list", "it grows beyond what is followed", arguments.node)
@@ -49,8 +50,8 @@ def _append(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
 
 def _extend(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
     try:
-        added = containers.elements(machine, arguments.positional[0])
-        if len(added) > containers.MAX_ELEMENTS:
+        added = iteration.elements(machine, arguments.positional[0])
+        if len(added) > iteration.MAX_ELEMENTS:
             raise Unmodelled("it grows beyond what is followed")
         machine.state.cells[(receiver.id, "contents")] = (*_contents(machine, receiver), *added)
     except Unmodelled as why:
@@ -190,7 +191,7 @@ def _split(machine: Machine, receiver: str, arguments: Arguments) -> Value:
 
 
 def _join(machine: Machine, receiver: str, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, arguments.positional[0])
+    parts = iteration.elements(machine, arguments.positional[0])
     if not all(isinstance(part, str) for part in parts):
         raise Unmodelled("a string made of unknown parts")
     return receiver.join(parts)
@@ -218,14 +219,14 @@ def _bit_length(machine: Machine, receiver: int, arguments: Arguments) -> Value:
 
 
 def _count(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, receiver)
+    parts = iteration.elements(machine, receiver)
     if not all(map(is_constant, (*parts, *arguments.positional))):
         raise Unmodelled("a count of unknown elements")
     return parts.count(arguments.positional[0])
 
 
 def _index(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, receiver)
+    parts = iteration.elements(machine, receiver)
     if not all(map(is_constant, (*parts, *arguments.positional))):
         raise Unmodelled("a position among unknown elements")
     if arguments.positional[0] not in parts:

@@ -1,17 +1,15 @@
-"""Attributes, functions and classes of the scanned tree."""
+"""Attributes of values, and how objects of the classes of the scanned tree are made."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, havoc, modules, mutation, names
+from codemods.evaluate import arrays, containers, havoc, modules, mutation
 from codemods.evaluate.library import MODELS, Unmodelled
-from codemods.evaluate.machine import Dies, Frame
+from codemods.evaluate.machine import Dies
 from codemods.evaluate.memory import Cell
-from codemods.evaluate.program import Scope
 from codemods.evaluate.settings import option
 from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND, choose
 from codemods.values import (
@@ -45,15 +43,8 @@ _OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
 LOOKING = ("lower", "trace", "eval_shape")
 """Methods of a jitted function that look at their arguments as a call does."""
 
-_DATACLASS = frozenset(
-    {
-        "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
-        "attr.define", "attr.frozen", "pydantic.dataclasses.dataclass", "jax.tree_util.register_dataclass",
-    }
-)  # fmt: skip
-_SETTINGS = frozenset({"pydantic_settings.BaseSettings", "pydantic.BaseSettings", "pydantic.v1.BaseSettings"})
-_FIELD_BASES = frozenset({"pydantic.BaseModel", "flax.linen.Module", "equinox.Module", *_SETTINGS})
-_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+SETTINGS = frozenset({"pydantic_settings.BaseSettings", "pydantic.BaseSettings", "pydantic.v1.BaseSettings"})
+"""Classes whose fields have their values from the environment."""
 
 
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
@@ -219,108 +210,6 @@ def forget(machine: Machine, value: Value, node: ast.AST | None = None) -> None:
     havoc.forget_reachable(machine, value, "unknown code may have changed it", node)
 
 
-def make_function(machine: Machine, node: Any, name: str) -> Function:
-    """Make a function of its definition; its defaults are evaluated now."""
-    machine.defined.add(id(node))
-    arguments: ast.arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [
-        (parameter.arg, machine.evaluate(default))
-        for parameter, default in zip(positional[::-1], arguments.defaults[::-1], strict=False)
-    ]
-    defaults += [
-        (parameter.arg, machine.evaluate(default))
-        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if default is not None
-    ]
-    scope = machine.frame.scope
-    return Function(node, scope.path, name, scope.id, tuple(defaults))
-
-
-def make_class(machine: Machine, node: ast.ClassDef) -> Value:
-    """Execute a class statement, without its decorators."""
-    outer = machine.frame.scope
-    for keyword in node.keywords:
-        machine.evaluate(keyword.value)
-    bases = tuple(machine.evaluate(base) for base in node.bases if not isinstance(base, ast.Starred))
-    scope = Scope(machine.new_id(), outer.path, node.name, "class", outer.id, outer.module)
-    machine.program.scopes[scope.id] = scope
-    with machine.entered(Frame(scope)):
-        machine.execute(node.body)
-        for name in {name for part in node.body if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names}:
-            names.rebind(machine, name)
-    annotated = tuple(
-        statement.target.id
-        for statement in node.body
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not _is_class_variable(statement)
-    )
-    inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
-    cls = Class(node.name, scope.id, bases, _kind(bases), tuple(dict.fromkeys((*inherited, *annotated))))
-    if cls.kind == "enum":
-        return _with_members(machine, cls, node)
-    return _made_otherwise(machine, cls, node) or cls
-
-
-def _made_otherwise(machine: Machine, cls: Class, node: ast.ClassDef) -> Value:
-    """Return an unknown value for a class that code of the source makes or changes: its metaclass, a base, a descriptor."""
-    metaclass = next((keyword.value for keyword in node.keywords if keyword.arg == "metaclass"), None)
-    strange = metaclass is not None and not ast.unparse(metaclass).endswith(("ABCMeta", "EnumMeta"))
-    strange = strange or any(_has(machine, base, "__init_subclass__") for base in cls.bases if isinstance(base, Class))
-    members = machine.members(cls.scope).values()
-    strange = strange or any(_has(machine, each.cls, "__set_name__") for each in members if isinstance(each, Instance))
-    if not strange:
-        return None
-    havoc.everything(machine, f"making the class `{cls.name}` runs code of the source", node)
-    return machine.unknown(cls.name, "code of the source makes the class", node)
-
-
-def _has(machine: Machine, cls: Class, name: str) -> bool:
-    return class_member(machine, cls, name) is not UNBOUND
-
-
-def _is_class_variable(statement: ast.AnnAssign) -> bool:
-    return "ClassVar" in ast.unparse(statement.annotation)
-
-
-def _kind(bases: tuple[Value, ...]) -> str:
-    for base in bases:
-        match base:
-            case Class(kind=kind) if kind != "plain":
-                return kind
-            case External("typing.NamedTuple" | "collections.namedtuple"):
-                return "namedtuple"
-            case External(path) if path in _ENUMS:
-                return "enum"
-            case External("typing.TypedDict" | "typing_extensions.TypedDict"):
-                return "dict"
-            case External(path) if path in _FIELD_BASES:
-                return "dataclass"
-            case Class() | External("builtins.object" | "abc.ABC" | "typing.Protocol" | "typing.Generic"):
-                pass
-            case _:
-                return "open"  # an unknown base may define anything
-    return "plain"
-
-
-def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
-    """Make the members of an enum: objects with a `name` and a `value`."""
-    names: list[str] = []
-    for statement in node.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            names.append(name)
-            member = Instance(machine.new_id(), cls)
-            machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
-            machine.state.cells[(member.id, "name")] = name
-            machine.state.cells[(cls.scope, name)] = member
-    return replace(cls, fields=tuple(names))
-
-
-def decorated_class(cls: Class, path: str) -> Class:
-    """Apply a class decorator by its dotted path: one that makes a constructor of the fields, or one that changes nothing."""
-    return replace(cls, kind="dataclass") if path in _DATACLASS and cls.kind in ("plain", "open") else cls
-
-
 def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     """Make an object of a class of the scanned tree."""
     from codemods.evaluate.calls import call
@@ -329,7 +218,7 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         return _member_by_value(machine, cls, arguments.positional)
     if cls.kind == "dict":
         return call(machine, External("builtins.dict"), arguments)
-    if _has(machine, cls, "__new__"):
+    if class_member(machine, cls, "__new__") is not UNBOUND:
         havoc.everything(machine, f"making a `{cls.name}` runs `__new__`")
         call(machine, Bound(cls, class_member(machine, cls, "__new__")), arguments)
         return machine.unknown(f"{cls.name}(...)", "its class decides what is made", arguments.node)
@@ -359,7 +248,7 @@ def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]
 def _reads_environment(cls: Class) -> bool:
     """Say whether a class takes the fields that are not given from the environment."""
     paths = {base.path for each in lineage(cls) for base in each.bases if isinstance(base, External)}
-    return bool(paths & _SETTINGS)
+    return bool(paths & SETTINGS)
 
 
 def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
-from codemods import formulas, terms
+from codemods import formulas, operations, terms
 from codemods.evaluate import arrays
 from codemods.evaluate.library import Unmodelled
 from codemods.formulas import Formula
@@ -46,7 +46,7 @@ _PYTHON: Mapping[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 _TERMS: Mapping[str, Callable[[terms.Int, terms.Int], terms.Int]] = {
-    "+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": terms.floordiv, "%": terms.mod,
+    "+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": operations.floordiv, "%": operations.mod,
 }  # fmt: skip
 
 _COMPARISONS: Mapping[str, Callable[[terms.Int, terms.Int], Formula]] = {
@@ -134,11 +134,11 @@ def _with_constant(op: str, constant: int) -> Callable[[terms.Int], terms.Int] |
         case "<<" if 0 <= constant < terms.MAX_BITS:
             return lambda value: terms.multiply(value, 1 << constant)
         case ">>" if 0 <= constant < terms.MAX_BITS:
-            return lambda value: terms.floordiv(value, 1 << constant)
+            return lambda value: operations.floordiv(value, 1 << constant)
         case "&" if constant >= 0 and not constant & (constant + 1):  # a mask of the lowest bits
-            return lambda value: terms.mod(value, constant + 1)
+            return lambda value: operations.mod(value, constant + 1)
         case "&" if constant < 0 and not -constant & (-constant - 1):  # of all but the lowest bits
-            return lambda value: terms.subtract(value, terms.mod(value, -constant))
+            return lambda value: terms.subtract(value, operations.mod(value, -constant))
         case "**" if constant in (1, 2, 3):
             return lambda value: reduce(terms.multiply, [value] * constant)
         case _:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from codemods import formulas
-from codemods.evaluate import containers, havoc, names, objects, operators
+from codemods.evaluate import containers, havoc, iteration, names, objects, operators
 from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.library import Unmodelled
 from codemods.values import Class, DictRef, External, Instance, ListRef, Term, Value, is_constant, lineage, same
@@ -66,7 +66,7 @@ def _every(machine: Machine, parts: Sequence[ast.pattern], subjects: Sequence[Va
 
 def _sequence(machine: Machine, parts: list[ast.pattern], subject: Value, pattern: ast.pattern) -> formulas.Formula:
     try:
-        elements = containers.elements(machine, subject)
+        elements = iteration.elements(machine, subject)
     except Unmodelled:
         return _unknown(machine, pattern, subject)
     star = next((place for place, part in enumerate(parts) if isinstance(part, ast.MatchStar)), None)

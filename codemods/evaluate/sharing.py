@@ -1,19 +1,15 @@
 """Which objects of a module its functions may change: between two of its functions, any others may have run.
 
-It reads the source without executing it. An object is known by the names that it has: those of the module, and `.NAME` for
-what an attribute holds. A name that is assigned from another, bound by a loop over it or given it as an argument may be it, or
-a part of it.
+It reads the source without executing it. An object is known by the names that may stand for it (`codemods.evaluate.aliases`).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from codemods.evaluate.aliases import Aliases, called_name, parameters_of
 from codemods.evaluate.relevance import MUTATORS
-from codemods.nodes import Visitor, children, walk
 
 ANYTHING = "*"
 """Stands for all names: code in a string, or a name that is computed."""
@@ -22,9 +18,6 @@ ANY_ATTRIBUTE = ".*"
 """Stands for all attributes of all objects."""
 
 _MAKING = ("__init__", "__post_init__", "setUp")
-
-_ANEW = frozenset({"len", "sum", "min", "max", "range", "int", "str", "float", "bool", "isinstance", "print", "repr", "id",
-                   "type", "hasattr", "hash", "round", "abs", "divmod", "pow", "open"})  # fmt: skip
 _CHANGING = frozenset({"shuffle", "heappush", "heappop", "heapify", "heappushpop", "heapreplace", "insort", "insort_left",
                        "insort_right", "setitem", "delitem", "iadd", "appendleft", "extendleft", "popleft", "move_to_end",
                        "__setitem__", "__delitem__", "__iadd__"})  # fmt: skip
@@ -72,128 +65,19 @@ def changes(tree: ast.AST) -> Changes:
             waiting += reader.aliases.get(name, ())
     found = Changes({name for name in changed if ":" not in name}, reader.attributes, reader.own, reader.bound)
     for node in reader.functions:
-        found.parameters[id(node)] = {name for name in _parameters(node) if f"{id(node)}:{name}" in changed}
+        found.parameters[id(node)] = {name for name in parameters_of(node) if f"{id(node)}:{name}" in changed}
     return found
 
 
-def _parameters(node: Any) -> list[str]:
-    arguments: ast.arguments = node.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-
-
-class _Reader(Visitor):
-    """Gathers who may be who, and who is changed; a name of a function is `ID:NAME`."""
+class _Reader(Aliases):
+    """Gathers who is changed as well."""
 
     def __init__(self) -> None:
-        self.aliases: dict[str, set[str]] = {}
+        super().__init__()
         self.changed: set[str] = set()
         self.attributes: set[str] = set()
         self.own: set[str] = set()
         self.bound: set[str] = set()
-        self.functions: list[Any] = []
-        self._inside: list[tuple[Any, frozenset[str]]] = []
-        self._named: dict[str, list[Any]] | None = None
-
-    def visit(self, node: ast.AST) -> None:
-        if self._named is None:  # the root
-            self._named = {}
-            for part in walk(node):
-                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-                    self._named.setdefault(part.name, []).append(part)
-        super().visit(node)
-
-    def _name(self, name: str) -> str:
-        for node, bound in reversed(self._inside):
-            if name in bound:
-                return f"{id(node)}:{name}"
-        return name
-
-    def _function(self, node: Any) -> None:
-        from codemods.evaluate.bindings import Bindings
-
-        for part in (*getattr(node, "decorator_list", ()), *node.args.defaults, *filter(None, node.args.kw_defaults)):
-            self.visit(part)
-        self.functions.append(node)
-        self._inside.append((node, frozenset(Bindings.of(node).bound)))
-        for part in node.body if isinstance(node.body, list) else [node.body]:
-            self.visit(part)
-        self._inside.pop()
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
-
-    # Who may be who
-
-    def _may_be(self, target: ast.expr, value: ast.expr) -> None:
-        sources = set(self._stood_for(value))
-        for part in walk(target):
-            if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load):
-                name = self._name(part.id) if isinstance(part, ast.Name) else f".{part.attr}"
-                self.aliases.setdefault(name, set()).update(sources - {name})
-            elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
-                for name in self._stood_for(part.value):
-                    self.aliases.setdefault(name, set()).update(sources - {name})
-
-    def _stood_for(self, node: ast.expr) -> Iterator[str]:
-        """Yield the names of the objects that the value of an expression may be, or be a part of, or hold."""
-        match node:
-            case ast.Name(id):
-                yield self._name(id)
-            case ast.Attribute(value, attr):
-                yield f".{attr}"
-                yield from self._stood_for(value)
-            case ast.Call(func=ast.Name(name)) if name in _ANEW:
-                pass
-            case ast.Call(func=function, args=arguments, keywords=keywords):
-                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-                yield f"{name}()"
-                if isinstance(function, ast.Attribute):
-                    yield from self._stood_for(function.value)
-                for each in (*arguments, *(keyword.value for keyword in keywords)):
-                    yield from self._stood_for(each)
-            case ast.Compare() | ast.Constant() | ast.JoinedStr() | ast.Lambda():
-                pass
-            case ast.Subscript(value):
-                yield from self._stood_for(value)
-            case ast.IfExp(_, body, orelse):
-                yield from self._stood_for(body)
-                yield from self._stood_for(orelse)
-            case _:
-                for part in children(node):
-                    if isinstance(part, ast.expr):
-                        yield from self._stood_for(part)
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            self._may_be(target, node.value)
-        self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign | ast.NamedExpr) -> None:
-        if node.value is not None:
-            self._may_be(node.target, node.value)
-        self.generic_visit(node)
-
-    visit_NamedExpr = visit_AnnAssign
-
-    def visit_For(self, node: ast.For | ast.AsyncFor | ast.comprehension) -> None:
-        self._may_be(node.target, node.iter)
-        self.generic_visit(node)
-
-    visit_AsyncFor = visit_comprehension = visit_For
-
-    def visit_withitem(self, node: ast.withitem) -> None:
-        if node.optional_vars is not None:
-            self._may_be(node.optional_vars, node.context_expr)
-        self.generic_visit(node)
-
-    def visit_Return(self, node: ast.Return | ast.Yield) -> None:
-        if node.value is not None and self._inside:
-            name = getattr(self._inside[-1][0], "name", "<lambda>")
-            self.aliases.setdefault(f"{name}()", set()).update(self._stood_for(node.value))
-        self.generic_visit(node)
-
-    visit_Yield = visit_Return
-
-    # Who is changed
 
     def _change(self, target: ast.expr) -> None:
         """Take note that the object which `target` stands for is changed in place."""
@@ -251,7 +135,7 @@ class _Reader(Visitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = called_name(node)
         if name in ("exec", "eval") and isinstance(node.func, ast.Name) and self._inside:
             self.changed.add(ANYTHING)
         if name in ("setattr", "delattr", "__setattr__", "object") and len(node.args) > 1 and self._inside:
@@ -267,44 +151,8 @@ class _Reader(Visitor):
         if isinstance(node.func, ast.Attribute) and name in MUTATORS:
             for keyword in [None] if node.args or name != "update" else [keyword.arg for keyword in node.keywords]:
                 self._set_names(node.func.value, keyword)
-        assert self._named is not None
-        if isinstance(node.func, ast.Name) and ":" in self._name(name) and name not in self._named:  # a function that it is given
+        if isinstance(node.func, ast.Name) and ":" in self._name(name) and not self._defined(name):  # a function that it is given
             for each in node.args:
                 self._change(each)
-        self._call_back(node)
-        for function in self._named.get(name, ()):
-            self._give(function, node)
+        self._hand_on(node)
         self.generic_visit(node)
-
-    def _call_back(self, node: ast.Call) -> None:
-        """Take note that a function which is handed to another may be called with what that one is given besides."""
-        assert self._named is not None
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        for each in given:
-            called = (
-                [each] if isinstance(each, ast.Lambda) else self._named.get(each.id, []) if isinstance(each, ast.Name) else []
-            )
-            for function in called:
-                for parameter in _parameters(function):
-                    for other in given:
-                        if other is not each:
-                            names = self.aliases.setdefault(f"{id(function)}:{parameter}", set())
-                            names.update(self._stood_for(other))
-
-    def _give(self, function: Any, node: ast.Call) -> None:
-        """Take note that the parameters of a function may be what a call gives it."""
-        parameters = _parameters(function)
-        values: list[ast.expr] = list(node.args)
-        if isinstance(node.func, ast.Attribute):  # a method or a function of a module
-            values = [node.func.value, *values] if parameters[:1] in (["self"], ["cls"]) else values
-        named = {keyword.arg: keyword.value for keyword in node.keywords}
-        spread = any(isinstance(each, ast.Starred) for each in values) or None in named
-        for position, parameter in enumerate(parameters):
-            given = values if spread else values[position : position + 1]
-            for value in (*given, *([named[parameter]] if parameter in named else ())):
-                sources = self._stood_for(value.value if isinstance(value, ast.Starred) else value)
-                self.aliases.setdefault(f"{id(function)}:{parameter}", set()).update(sources)
-        rest = [each for each in (function.args.vararg, function.args.kwarg) if each is not None]
-        for parameter in rest:
-            for value in (*values, *named.values()):
-                self.aliases.setdefault(f"{id(function)}:{parameter.arg}", set()).update(self._stood_for(value))

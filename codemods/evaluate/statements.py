@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from codemods import formulas
-from codemods.evaluate import expressions, havoc, loops, methods, modules, mutation, names, objects, operators, patterns
-from codemods.evaluate.calls import Arguments, call
-from codemods.evaluate.frameworks import MARKS, TRANSPARENT, is_failure_expected
+from codemods.evaluate import (
+    definitions,
+    exceptions,
+    expressions,
+    havoc,
+    loops,
+    methods,
+    modules,
+    mutation,
+    names,
+    objects,
+    operators,
+    patterns,
+)
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.machine import Dies, Leaves
-from codemods.evaluate.memory import Written
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, Choice, Class, DictRef, External, Function, Instance, ListRef, Opaque, Partial, Value
+from codemods.values import Array, Choice, DictRef, External, Instance, ListRef, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -112,214 +120,6 @@ def _fail(machine: Machine, message: ast.expr | None) -> None:
     raise Dies
 
 
-def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> None:
-    """Enter the context managers one after the other, and execute the body."""
-
-    def enter(items: Sequence[ast.withitem]) -> None:
-        if not items:
-            return machine.execute(node.body)
-        item, *rest = items
-        expected = is_failure_expected(item.context_expr)
-        value = machine.evaluate(item.context_expr)
-        given = _entered(machine, value, item.context_expr)
-        if item.optional_vars is not None:
-            names.assign(machine, item.optional_vars, given)
-        body: Callable[[], None] = lambda: enter(rest)  # noqa: E731
-        if expected:
-            return _expecting(machine, body, node)
-        if _swallows(machine, value):
-            _attempt(machine, lambda: _finally(machine, body, lambda: _left(machine, value), node), [lambda: None], node)
-        elif isinstance(value, Instance):
-            _finally(machine, body, lambda: _left(machine, value), node)
-        else:
-            body()
-        return None
-
-    enter(node.items)
-
-
-def _expecting(machine: Machine, body: Callable[[], None], node: ast.AST) -> None:
-    """Execute what is expected to fail; where, nobody knows."""
-    machine.expected += 1
-    base, mark = machine.state, machine.new_id()
-    machine.state = base.fork()
-    try:
-        with machine.memory.watching() as written, suppress(Dies):
-            body()
-    finally:
-        machine.expected -= 1
-    machine.state = base.fork()
-    havoc.interrupt(machine, written, mark, "an exception may come before it is set", node)
-
-
-def _entered(machine: Machine, value: Value, node: ast.expr) -> Value:
-    """Return what entering a context manager gives."""
-    if isinstance(value, Instance):
-        given = objects.special(machine, value, "__enter__")
-        if given is not UNBOUND:
-            return given
-    havoc.leak(machine, value)
-    return machine.unknown(
-        ast.unparse(node)[:60], "what a context manager gives is not followed", node, pure=isinstance(value, External)
-    )
-
-
-def _left(machine: Machine, value: Value) -> None:
-    if isinstance(value, Instance):
-        unknown = [machine.unknown("an exception", "what leaves the block is not known") for _ in range(3)]
-        objects.special(machine, value, "__exit__", *unknown)
-
-
-def _swallows(machine: Machine, value: Value) -> bool:
-    """Say whether a context manager may end an exception: one of the source that handles it, or one made for it."""
-    match value:
-        case Instance(cls=cls):
-            leaving = objects.class_member(machine, cls, "__exit__")
-            if not isinstance(leaving, Function):
-                return leaving is not UNBOUND
-            returns = (part.value for part in ast.walk(leaving.node) if isinstance(part, ast.Return))
-            return not all(each is None or (isinstance(each, ast.Constant) and not each.value) for each in returns)
-        case Opaque(key=(_, "swallows")):
-            return True
-        case Opaque(key=(_, "call", str(name))):
-            return name in ("contextlib.suppress", "contextlib.ExitStack", "pytest.raises")
-        case _:
-            return False
-
-
-def _try(machine: Machine, node: ast.Try | ast.TryStar) -> None:
-    """Execute the body, and each handler in an execution in which the body has got nobody knows how far."""
-
-    def handle(handler: ast.ExceptHandler) -> None:
-        if handler.type is not None:
-            machine.evaluate(handler.type)
-        if handler.name:
-            names.bind(machine, handler.name, machine.unknown(handler.name, "an exception", handler))
-        machine.execute(handler.body)
-        if handler.name:
-            names.bind(machine, handler.name, UNBOUND)
-
-    def attempt() -> None:
-        handlers = [lambda handler=handler: handle(handler) for handler in node.handlers]
-        _attempt(machine, lambda: machine.execute(node.body), handlers, node, lambda: machine.execute(node.orelse))
-
-    if node.finalbody:
-        _finally(machine, attempt, lambda: machine.execute(node.finalbody), node)
-    else:
-        attempt()
-
-
-def _finally(machine: Machine, body: Callable[[], None], final: Callable[[], None], node: ast.AST) -> None:
-    """Execute a body, and what follows it for all that leaves it: at its end, by `return`, `break` or `continue`, by raising."""
-    base, mark = machine.state, machine.new_id()
-    exits = _exits(machine)
-    sizes = [len(each) for each in exits]
-    ends = True
-    with machine.memory.watching() as written:
-        try:
-            body()
-        except Dies:
-            ends = False
-    after = machine.state
-    for kind, size in zip(exits, sizes, strict=True):
-        left, kind[size:] = kind[size:], []
-        for way in left:  # a state, or with the value that is returned
-            machine.state = way[0] if isinstance(way, tuple) else way
-            with suppress(Dies):
-                final()
-                kind.append((machine.state, way[1]) if isinstance(way, tuple) else machine.state)
-    raising = base.assume(machine.coin("the block raises"), branch=True)
-    assert raising is not None
-    machine.state = raising
-    havoc.interrupt(machine, written, mark, "the block may be left before or after it is set", node)
-    with suppress(Dies, Leaves):
-        final()
-    machine.state = after
-    if not ends:
-        raise Dies
-    final()
-
-
-def _exits(machine: Machine) -> list[list[Any]]:
-    """Return where the executions are kept that leave the function or the round of a loop."""
-    loops = [each for loop in machine.frame.loops[-1:] for each in (loop.breaks, loop.continues)]
-    return [machine.frame.returns, *loops]
-
-
-def _attempt(
-    machine: Machine,
-    body: Callable[[], None],
-    handlers: Sequence[Callable[[], None]],
-    node: ast.AST,
-    otherwise: Callable[[], None] = lambda: None,
-) -> None:
-    """Execute a body, and each handler in an execution in which the body has got nobody knows how far."""
-    mark = machine.new_id()
-    written: Written = {}
-
-    def run() -> None:
-        with machine.memory.watching() as log:
-            try:
-                body()
-            finally:
-                written.update(log)
-        otherwise()
-
-    def handle(handler: Callable[[], None]) -> None:
-        havoc.interrupt(machine, written, mark, "an exception may come before it is set", node)
-        handler()
-
-    def attempt(left: Sequence[Callable[[], None]]) -> None:
-        if not left:
-            return run()
-        succeeds = formulas.invert(machine.coin("an exception is raised"))
-        arms = (lambda: attempt(left[1:]), lambda: handle(left[0]))
-        return machine.part(succeeds, arms, branches=(False, True))
-
-    attempt(handlers)
-
-
-def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    value: Value = objects.make_function(machine, node, node.name)
-    for decorator in reversed(node.decorator_list):
-        if isinstance(decorator, ast.Call) and _marks_a_test(machine.evaluate(decorator.func)):
-            continue
-        value = _decorated(machine, value, machine.evaluate(decorator), decorator)
-    names.bind(machine, node.name, value)
-
-
-def _decorated(machine: Machine, value: Value, decorator: Value, node: ast.expr) -> Value:
-    """Apply a decorator: one of a test framework or of typing leaves the function as it is."""
-    path = _origin(decorator)
-    if path in ("builtins.staticmethod", "builtins.classmethod", "builtins.property", "functools.cached_property"):
-        kind = path.rpartition(".")[2].replace("cached_property", "cached")
-        return dataclasses.replace(value, kind=kind) if isinstance(value, Function) else value
-    if path in ("functools.lru_cache", "functools.cache") and isinstance(value, Function):
-        return dataclasses.replace(value, kind="memoized")
-    if path.startswith(TRANSPARENT):
-        return value
-    return call(machine, decorator, Arguments((value,), node=node))
-
-
-def _origin(decorator: Value) -> str:
-    match decorator:
-        case External(path) | Partial(External(path)) | Opaque(key=(_, "call", str(path))):
-            return path
-        case _:
-            return ""
-
-
-def _class(machine: Machine, node: ast.ClassDef) -> None:
-    decorators = [machine.evaluate(decorator) for decorator in node.decorator_list]
-    cls: Value = objects.make_class(machine, node)
-    for decorator, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
-        if isinstance(decorator, Function | Class | Instance):  # of the source: it may give anything
-            cls = call(machine, decorator, Arguments((cls,), node=written))
-        elif isinstance(cls, Class):
-            cls = objects.decorated_class(cls, _origin(decorator))
-    names.bind(machine, node.name, cls)
-
-
 def _delete(machine: Machine, node: ast.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
@@ -332,11 +132,6 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
             objects.forget(machine, receiver, node)
             if not isinstance(receiver, ListRef | DictRef):
                 havoc.disturb(machine, "it may have been changed under another name", node)
-
-
-def _marks_a_test(decorator: Value) -> bool:
-    """Say whether a decorator only tells the framework of a test: its arguments are conditions that may take long to follow."""
-    return isinstance(decorator, External) and decorator.path.startswith(MARKS)
 
 
 def _match(machine: Machine, node: ast.Match) -> None:
@@ -380,15 +175,15 @@ _EXECUTORS: Mapping[type[ast.stmt], Callable[[Any, Any], None]] = {
     ast.Return: _return,
     ast.Raise: _raise,
     ast.Assert: _assert,
-    ast.With: _with,
-    ast.AsyncWith: _with,
-    ast.Try: _try,
-    ast.TryStar: _try,
+    ast.With: exceptions.with_statement,
+    ast.AsyncWith: exceptions.with_statement,
+    ast.Try: exceptions.try_statement,
+    ast.TryStar: exceptions.try_statement,
     ast.Import: modules.statement,
     ast.ImportFrom: modules.statement,
-    ast.FunctionDef: _function,
-    ast.AsyncFunctionDef: _function,
-    ast.ClassDef: _class,
+    ast.FunctionDef: definitions.function_statement,
+    ast.AsyncFunctionDef: definitions.function_statement,
+    ast.ClassDef: definitions.class_statement,
     ast.Delete: _delete,
     ast.Match: _match,
 }

@@ -6,15 +6,15 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods import formulas, terms
-from codemods.evaluate import containers
+from codemods import formulas, operations, terms
+from codemods.evaluate import containers, iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.terms import Int
 from codemods.values import Array, ListRef, Mesh, Opaque, Quantized, Spec, Transformed, Value, as_int, describe
 
 if TYPE_CHECKING:
-    from codemods.evaluate.calls import Arguments
+    from codemods.evaluate.arguments import Arguments
     from codemods.evaluate.machine import Machine
 
 
@@ -63,7 +63,7 @@ def _under_vmap(machine: Machine, in_axes: Value, arguments: Arguments) -> Argum
         axes: tuple[Value, ...] = (in_axes,) * count
     else:
         try:
-            axes = containers.elements(machine, in_axes)
+            axes = iteration.elements(machine, in_axes)
         except Unmodelled:
             return _unseen(machine, "vmap", arguments)
     if len(axes) != count:
@@ -111,7 +111,7 @@ def one_of(machine: Machine, values: Value, node: ast.expr | None) -> Value:
         case tuple():
             return tuple(one_of(machine, value, node) for value in values)
         case ListRef():
-            return containers.make_list(machine, [one_of(machine, each, node) for each in containers.elements(machine, values)])
+            return containers.make_list(machine, [one_of(machine, each, node) for each in iteration.elements(machine, values)])
         case _:
             return machine.unknown(describe(values), "what a step sees of it is not known", node)
 
@@ -128,7 +128,7 @@ def any_round(machine: Machine, carry: Value, node: ast.expr | None) -> Value:
         case tuple():
             return tuple(any_round(machine, part, node) for part in carry)
         case ListRef():
-            return containers.make_list(machine, [any_round(machine, each, node) for each in containers.elements(machine, carry)])
+            return containers.make_list(machine, [any_round(machine, each, node) for each in iteration.elements(machine, carry)])
         case _:
             return machine.unknown(describe(carry), "a loop changes it", node)
 
@@ -144,7 +144,7 @@ def _under_shard_map(machine: Machine, options: dict[str, Value], arguments: Arg
         parts: tuple[Value, ...] = (specs,) * count
     else:
         try:
-            parts = containers.elements(machine, specs)
+            parts = iteration.elements(machine, specs)
         except Unmodelled:
             return _unseen(machine, "shard_map", arguments)
     if len(parts) != count or arguments.keywords or arguments.spread:
@@ -179,12 +179,12 @@ def _part_of(machine: Machine, size: Int, part: Value, mesh: Value) -> Int:
         by = _axis_size(machine, mesh, name)
         if by == 0:
             raise Dies
-        exact = formulas.both(formulas.at_most(1, by), formulas.equal(terms.mod(size, by), 0))
+        exact = formulas.both(formulas.at_most(1, by), formulas.equal(operations.mod(size, by), 0))
         assumed = machine.state.assume(exact, branch=False)
         if assumed is None:
             raise Dies
         machine.state = assumed
-        size = terms.floordiv(size, by)
+        size = operations.floordiv(size, by)
     return size
 
 

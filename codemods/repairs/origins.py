@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from codemods.evaluate.machine import Arrival, Caller, Given
+from codemods.repairs.cases import cases
 from codemods.repairs.scopes import Function, Scopes, Variable
 from codemods.values import same
 
@@ -267,58 +268,10 @@ def _argument(arguments: ast.arguments, given: Given, name: str) -> ast.expr | N
 
 def _of_case(function: Function, name: str, case: Mapping[str, Any]) -> ast.expr | None:
     """Return the literal that a test's decorators give a parameter, in the only row that has all values of the case."""
-    rows = (row for decorator in getattr(function, "decorator_list", ()) for row in _rows(decorator, function))
-    found = [row[name] for row in rows if name in row and is_literal(row[name]) and _agrees(row, case)]
+    found = [row[name] for row in cases(function) if name in row and is_literal(row[name]) and _agrees(row, case)]
     return found[0] if len(found) == 1 else None
 
 
 def _agrees(row: Mapping[str, ast.expr], case: Mapping[str, Any]) -> bool:
     literals = {name: node for name, node in row.items() if is_literal(node)}
     return all(name in case and same(ast.literal_eval(node), case[name]) for name, node in literals.items())
-
-
-def _rows(decorator: ast.expr, function: Function) -> Iterator[dict[str, ast.expr]]:
-    """Yield the arguments that `parametrize`, or one of absl's decorators, writes down for each case."""
-    if not isinstance(decorator, ast.Call):
-        return
-    called = ast.unparse(decorator.func).rpartition(".")[2]
-    if called == "parametrize" and len(decorator.args) == 2 and isinstance(decorator.args[1], ast.List | ast.Tuple):
-        names = _names(decorator.args[0])
-        for row in decorator.args[1].elts:
-            if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
-                yield dict(zip(names, row.args, strict=False))
-            elif len(names) == 1:
-                yield {names[0]: row}
-            elif isinstance(row, ast.List | ast.Tuple):
-                yield dict(zip(names, row.elts, strict=False))
-    elif called == "product":
-        for keyword in decorator.keywords:
-            for element in keyword.value.elts if isinstance(keyword.value, ast.List | ast.Tuple) else ():
-                yield {keyword.arg or "": element}
-    elif called in ("parameters", "named_parameters"):
-        names = [parameter.arg for parameter in function.args.args if parameter.arg != "self"]
-        for row in decorator.args:
-            yield from _absl_row(row, names if called == "parameters" else ["testcase_name", *names])
-
-
-def _absl_row(row: ast.expr, names: Sequence[str]) -> Iterator[dict[str, ast.expr]]:
-    match row:
-        case ast.Dict(keys=keys, values=values):
-            named = [str(key.value) if isinstance(key, ast.Constant) else "" for key in keys]
-            yield {name: value for name, value in zip(named, values, strict=True) if name != "testcase_name"}
-        case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
-            yield {keyword.arg or "": keyword.value for keyword in keywords if keyword.arg != "testcase_name"}
-        case ast.Tuple(elts=values) | ast.List(elts=values):
-            yield {name: value for name, value in zip(names, values, strict=False) if name != "testcase_name"}
-        case _:
-            yield {names[0]: row}
-
-
-def _names(node: ast.expr) -> list[str]:
-    match node:
-        case ast.Constant(value=str(text)):
-            return [name.strip() for name in text.split(",") if name.strip()]
-        case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return [str(each.value) for each in elements if isinstance(each, ast.Constant)]
-        case _:
-            return []

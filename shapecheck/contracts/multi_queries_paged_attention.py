@@ -13,7 +13,8 @@ from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended
-from shapecheck.contracts.paged_attention import BLOCK_FIX, PAGED_ATTENTION, shapes_of
+from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.contracts.remedies import BLOCK_FIX, shapes_of
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Fix, Rule

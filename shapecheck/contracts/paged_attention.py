@@ -6,104 +6,14 @@ of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (li
 
 from __future__ import annotations
 
-import difflib
-import math
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
-from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Cast, Computed, Fix, Resize, Rule
+from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
+from shapecheck.relation import Relation
+from shapecheck.rule import Cast, Rule
 
-_MODES = ("kv_head", "batch", None)
 _DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
-
-
-def _is_count(*values: Any) -> bool:
-    return all(isinstance(value, int) and value >= 1 for value in values)
-
-
-def _blocks(values: Values) -> Iterator[int]:
-    """The divisors of the page count: those not above the present block from the largest down, then the others."""
-    pages: Any = values.get("pages_per_sequence")
-    block: Any = values.get("pages_per_compute_block")
-    if _is_count(pages):
-        block = max(1, int(block)) if isinstance(block, int | float) and math.isfinite(block) else pages
-        legal = divisors(pages)
-        yield from (divisor for divisor in reversed(legal) if divisor <= block)
-        yield from (divisor for divisor in legal if divisor > block)
-
-
-def _padding(values: Values) -> str | None:
-    pages: Any = values.get("pages_per_sequence")
-    block: Any = values.get("pages_per_compute_block")
-    if not _is_count(pages, block):
-        return None
-    return f"pad page_indices to {-(-pages // block) * block} pages (kernel.pad_page_indices)"
-
-
-def _modes(values: Values) -> Iterator[str | None]:
-    """The mode that was meant, then the other one, then none at all, which is always legal."""
-    present = values.get("megacore_mode", UNKNOWN)
-    meant = _meant(present)
-    yield from meant
-    yield from (mode for mode in ("batch", "kv_head") if mode not in (present, *meant))
-    if None not in meant:
-        yield None
-
-
-def _meant(mode: Any) -> list[str | None]:
-    """The modes that are spelled much like a word that is none."""
-    if not isinstance(mode, str) or mode in _MODES:
-        return []
-    words = {"kv_head": "kv_head", "kv_heads": "kv_head", "kv": "kv_head", "batch": "batch", "none": None, "": None}
-    near = [words[word] for word in difflib.get_close_matches(mode.lower().replace("-", "_"), words, cutoff=0.7)]
-    return list(dict.fromkeys(near))
-
-
-def _is_meant(present: Any, mode: Any) -> bool:
-    """Say whether `mode` is what to write for the present one: any legal one for a mode, the one that was meant for a typo."""
-    return present in _MODES or mode in _meant(present)
-
-
-def _caps(values: Values) -> Iterator[None]:
-    """No cap at all."""
-    yield None
-
-
-def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]:
-    """Advice that gives the shape of each argument that has another rank."""
-
-    def advice(values: Values) -> str | None:
-        wrong = [array for array in arrays if values.get(f"{array.name}_rank", len(array.axes)) != len(array.axes)]
-        return ", ".join(f"{array.name} of shape ({', '.join(array.axes)})" for array in wrong) or None
-
-    return advice
-
-
-def _head_counts(values: Values) -> list[int]:
-    """The divisors of the query heads, those nearest to the present KV heads first."""
-    query: Any = values.get("num_q_heads")
-    present: Any = values.get("num_kv_heads")
-    return sorted(divisors(query), key=lambda heads: abs(heads - present)) if _is_count(query, present) else []
-
-
-def _kv_heads(values: Values) -> str | None:
-    query: Any = values.get("num_q_heads")
-    return f"legal num_kv_heads: {', '.join(map(str, divisors(query)))}" if _is_count(query) else None
-
-
-def _shape_of(argument: str, *axes: str) -> Any:
-    """Advice that gives the shape `argument` must have, with the sizes that are known."""
-
-    def advice(values: Values) -> str:
-        sizes = [size if _is_count(size := values.get(axis)) else axis for axis in axes]
-        return f"{argument} of shape ({', '.join(map(str, sizes))}{',' * (len(sizes) == 1)})"
-
-    return advice
-
 
 _ARRAYS = (
     ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
@@ -111,25 +21,6 @@ _ARRAYS = (
     ArrayArgument("v_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
     ArrayArgument("lengths", ("batch_size",)),
     ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
-)
-
-BLOCK_FIX = Fix(
-    "pages_per_compute_block",
-    "blocks",
-    _blocks,
-    computed=Computed(
-        "largest_divisor",
-        ("pages_per_sequence",),
-        limit="at_most",
-        note="a prime page count gives 1: pad page_indices then (kernel.pad_page_indices)",
-    ),
-)
-_MODE_FIX = Fix(
-    "megacore_mode",
-    "modes",
-    _modes,
-    evident=_is_meant,
-    computed=Computed("megacore_mode_for", ("num_kv_heads", "batch_size"), imports_jax=True),
 )
 
 RULES = (
@@ -143,8 +34,8 @@ RULES = (
             "'Number of Q heads must be divisible by number of KV heads'. Inside `shard_map` both are sizes of one shard."
         ),
         argument="k_pages",
-        fix=Resize("num_kv_heads", _head_counts),
-        advice=_kv_heads,
+        fix=HEADS_FIX,
+        advice=kv_heads,
     ),
     Rule(
         "SC102",
@@ -158,7 +49,7 @@ RULES = (
         ),
         argument="pages_per_compute_block",
         fix=BLOCK_FIX,
-        advice=_padding,
+        advice=padding,
     ),
     Rule(
         "SC103",
@@ -170,7 +61,7 @@ RULES = (
         message="k_pages and v_pages must have the same shape",
         explanation="One page id names a page of both. Upstream raises a ValueError. Their dtypes may differ: that compiles.",
         argument="v_pages",
-        advice=_shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
+        advice=shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
     ),
     Rule(
         "SC104",
@@ -182,7 +73,7 @@ RULES = (
             "logical head_dim."
         ),
         argument="k_pages",
-        advice=_shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
+        advice=shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
     ),
     Rule(
         "SC105",
@@ -191,7 +82,7 @@ RULES = (
         message="lengths must have one entry for each row of q",
         explanation="Upstream raises a ValueError without the numbers.",
         argument="lengths",
-        advice=_shape_of("lengths", "batch_size"),
+        advice=shape_of("lengths", "batch_size"),
     ),
     Rule(
         "SC106",
@@ -200,7 +91,7 @@ RULES = (
         message="page_indices must have one row for each row of q",
         explanation="Upstream raises a ValueError without the numbers.",
         argument="page_indices",
-        advice=_shape_of("page_indices", "batch_size", "pages_per_sequence"),
+        advice=shape_of("page_indices", "batch_size", "pages_per_sequence"),
     ),
     Rule(
         "SC107",
@@ -292,7 +183,7 @@ RULES = (
             "silently wrong numbers. NaN and infinity give NaN."
         ),
         argument="attn_logits_soft_cap",
-        fix=Fix("attn_logits_soft_cap", "caps", _caps, lambda present, value: present == 0 or present in (math.inf, -math.inf)),
+        fix=CAP_FIX,
         advice=lambda values: "any finite number but 0",
     ),
     Rule(
@@ -326,7 +217,7 @@ RULES = (
             "Each of the two cores takes half of the KV heads of one device. Upstream raises a ValueError without the number."
         ),
         argument="megacore_mode",
-        fix=_MODE_FIX,
+        fix=MODE_FIX,
     ),
     Rule(
         "SC202",
@@ -335,7 +226,7 @@ RULES = (
         message="megacore mode 'batch' needs an even batch",
         explanation="Each of the two cores takes every other row. Upstream raises a ValueError without the number.",
         argument="megacore_mode",
-        fix=_MODE_FIX,
+        fix=MODE_FIX,
     ),
     Rule(
         "SC203",
@@ -344,7 +235,7 @@ RULES = (
         message="the megacore mode must be 'kv_head', 'batch' or None",
         explanation="Upstream raises a ValueError that does not show what it got.",
         argument="megacore_mode",
-        fix=_MODE_FIX,
+        fix=MODE_FIX,
     ),
     Rule(
         "SC204",
@@ -353,7 +244,7 @@ RULES = (
         message="a megacore mode needs a device with two cores (v4 and v5p)",
         explanation="Upstream documents the danger and checks nothing: on a one-core device the kernel compiles, then hangs.",
         argument="megacore_mode",
-        fix=_MODE_FIX,
+        fix=MODE_FIX,
     ),
     Rule(
         "SC401",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from codemods import terms
+from codemods import operations
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import cast, combined
@@ -182,7 +182,7 @@ def _whole_quotient(call: Call, value: Opaque) -> Opaque | None:
     """Return the whole number, still a float, that an unknown `a / b` is rounded to."""
     match value.key:
         case ("/", dividend, divisor):
-            rounded = {"numpy.ceil": shapes.ceil_divide, "numpy.floor": terms.floordiv}.get(call.path)
+            rounded = {"numpy.ceil": shapes.ceil_divide, "numpy.floor": operations.floordiv}.get(call.path)
             return replace(value, key=("/", rounded(dividend, divisor), 1)) if rounded else None
         case _:
             return None

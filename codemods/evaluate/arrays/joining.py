@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from codemods import terms
+from codemods import operations, terms
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import Position, element, nest, positions, reshaped, small
@@ -106,7 +106,7 @@ def split(call: Call, a: Value, indices_or_sections: Value, axis: Value = 0) -> 
 def _exact_part(size: Int, count: int) -> Int:
     if count < 1 or (isinstance(size, int) and size % count):
         shapes.fails(f"an axis of size {size} is split into {count} equal parts")
-    return terms.floordiv(size, count)
+    return operations.floordiv(size, count)
 
 
 @model(FUNCTIONS, "array_split")

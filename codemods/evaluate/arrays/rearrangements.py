@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from codemods import terms
+from codemods import operations
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import reshaped
@@ -97,7 +97,7 @@ def _sizes(left: _Side, shape: Shape, given: Mapping[str, Int]) -> dict[str, Int
         if open_:
             if known == 0 or (isinstance(size, int) and isinstance(known, int) and size % known):
                 shapes.fails(f"an axis of size {size} is no multiple of {known}")
-            sizes[open_[0]] = terms.floordiv(size, known)
+            sizes[open_[0]] = operations.floordiv(size, known)
         elif len(names) != 1 or set(names) & given.keys():
             shapes.agree(size, known)
     return sizes

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import accumulate
 from math import prod
 
-from codemods import terms
+from codemods import operations, terms
 from codemods.evaluate.arrays import arguments as args
 from codemods.evaluate.arrays import shapes
 from codemods.evaluate.arrays.contents import cast, flat, folded, reshaped
@@ -23,8 +23,8 @@ _ON_INTEGERS: Mapping[str, Callable[[Sequence[int]], int]] = {
     "sum": sum, "prod": prod, "max": max, "min": min, "amax": max, "amin": min,
 }  # fmt: skip
 _ON_TERMS: Mapping[str, Callable[[Int, Int], Int]] = {
-    "sum": terms.add, "prod": terms.multiply, "max": terms.maximum, "min": terms.minimum,
-    "amax": terms.maximum, "amin": terms.minimum,
+    "sum": terms.add, "prod": terms.multiply, "max": operations.maximum, "min": operations.minimum,
+    "amax": operations.maximum, "amin": operations.minimum,
 }  # fmt: skip
 
 

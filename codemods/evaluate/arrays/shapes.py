@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce as fold
 from typing import NoReturn, TypeAlias
 
-from codemods import terms
+from codemods import operations, terms
 from codemods.evaluate.library import Impossible
 from codemods.facts import Facts
 from codemods.terms import Int, Symbol
@@ -41,11 +41,11 @@ def total(shape: Iterable[Int]) -> Int:
 
 def not_negative(value: Int) -> Int:
     """Return `max(value, 0)`."""
-    return value if at_least(value, 0) else terms.maximum(value, 0)
+    return value if at_least(value, 0) else operations.maximum(value, 0)
 
 
 def ceil_divide(value: Int, divisor: Int) -> Int:
-    return terms.negate(terms.floordiv(terms.negate(value), divisor))
+    return terms.negate(operations.floordiv(terms.negate(value), divisor))
 
 
 def agree(left: Int, right: Int) -> Int:
@@ -121,7 +121,7 @@ def reshape(shape: Shape, sizes: Shape) -> Shape:
     known = total((*before, *after))
     if known == 0 or (isinstance(count, int) and isinstance(known, int) and count % known):
         fails(f"{count} elements cannot be reshaped to {', '.join(map(str, sizes))}")
-    return (*before, terms.floordiv(count, known), *after)
+    return (*before, operations.floordiv(count, known), *after)
 
 
 def merge(shape: Shape, start: int, stop: int) -> Shape:
@@ -204,7 +204,7 @@ def _bound(size: Int, bound: Int) -> Int | None:
     if at_least(terms.subtract(bound, size), 0):
         return size
     if at_least(bound, 0):
-        return bound if at_least(terms.subtract(size, bound), 0) else terms.minimum(bound, size)
+        return bound if at_least(terms.subtract(size, bound), 0) else operations.minimum(bound, size)
     if at_least(terms.subtract(-1, bound), 0):
         return not_negative(terms.add(bound, size))
     return None

@@ -2,6 +2,8 @@
 
 from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
-from codemods.evaluate.standard import functions, numbers, objects, options, sequences, sharding, trees  # each fills the table
 
-__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "options", "sequences", "sharding", "trees"]
+# each fills the table
+from codemods.evaluate.standard import functions, numbers, objects, options, ordering, sequences, sharding, trees
+
+__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "options", "ordering", "sequences", "sharding", "trees"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods.evaluate.calls import Arguments, call, call_unknown
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
+from codemods.evaluate.externals import call_unknown
 from codemods.evaluate.interpreted import Interpreted, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.transforms import any_round, one_of

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods import formulas, terms
-from codemods.evaluate import containers, operators
+from codemods import formulas, operations, terms
+from codemods.evaluate import containers, iteration, operators
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.arrays.shapes import at_least, ceil_divide
-from codemods.evaluate.calls import Arguments
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @computes("builtins.abs", "math.fabs")
 def _abs(machine: Machine, value: Value) -> Value:
-    return abs(value) if isinstance(value, float) else terms.absolute(integer(value))
+    return abs(value) if isinstance(value, float) else operations.absolute(integer(value))
 
 
 @computes("builtins.divmod")
@@ -30,7 +30,7 @@ def _divmod(machine: Machine, value: Value, divisor: Value) -> Value:
     a, b = integer(value), integer(divisor)
     if b == 0:
         raise Dies
-    return terms.floordiv(a, b), terms.mod(a, b)
+    return operations.floordiv(a, b), operations.mod(a, b)
 
 
 @computes("builtins.int", "operator.index")
@@ -42,7 +42,7 @@ def _int(machine: Machine, value: Value = 0, *base: Value) -> Value:
             raise Dies from None
     quotient = operators.quotient(value)
     if quotient is not None and not base and (quotient[1] == 1 or all(at_least(part, 0) for part in quotient)):
-        return terms.floordiv(*quotient)
+        return operations.floordiv(*quotient)
     if isinstance(value, Opaque):
         usual = int(value.default) if isinstance(value.default, str) and value.default.isdecimal() else value.default
         return Opaque(("int", value.key), f"int({value.text})", value.reason, default=usual, kind="int")
@@ -81,7 +81,7 @@ def _bool(machine: Machine, arguments: Arguments) -> Value:
 def _gcd(machine: Machine, *values: Value) -> Value:
     result: terms.Int = 0
     for value in values:
-        result = terms.gcd(result, integer(value)) if result != 0 else integer(value)
+        result = operations.gcd(result, integer(value)) if result != 0 else integer(value)
     return abs(result) if isinstance(result, int) else result
 
 
@@ -104,7 +104,7 @@ def _rounding(name: str, function: Callable[[float], int], of_quotient: _OfQuoti
 
 
 _rounding("math.ceil", math.ceil, ceil_divide)
-_rounding("math.floor", math.floor, terms.floordiv)
+_rounding("math.floor", math.floor, operations.floordiv)
 _rounding("math.trunc", math.trunc, None)
 _rounding("builtins.round", round, None)
 
@@ -165,7 +165,7 @@ def _next_power_of_2(machine: Machine, value: Value) -> Value:
 @computes("math.prod")
 def _product(machine: Machine, values: Value) -> Value:
     result: terms.Int = 1
-    for value in containers.elements(machine, values):
+    for value in iteration.elements(machine, values):
         result = terms.multiply(result, integer(value))
     return result
 
@@ -177,7 +177,7 @@ def _pow(machine: Machine, base: Value, exponent: Value) -> Value:
 
 def _largest_divisor(value: Value, at_most: Value) -> Value:
     try:
-        return terms.divisor(integer(value), integer(at_most))
+        return operations.divisor(integer(value), integer(at_most))
     except ZeroDivisionError:
         raise Dies from None
 
@@ -223,7 +223,7 @@ def _megacore_mode_for(machine: Machine, arguments: Arguments) -> Value:
     two_cores = machine.coin("the device has two cores")
 
     def choose(heads: Value, batch: Value) -> Value:
-        even = [formulas.equal(terms.mod(integer(value), 2), 0) for value in (heads, batch)]
+        even = [formulas.equal(operations.mod(integer(value), 2), 0) for value in (heads, batch)]
         return containers.first_of(
             machine, [(formulas.invert(two_cores), None), (even[0], "kv_head"), (even[1], "batch"), (True, None)]
         )

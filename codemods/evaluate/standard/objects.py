@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import containers, havoc, objects
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate import containers, havoc, iteration, objects
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Leaves
@@ -174,7 +174,7 @@ def _replace(machine: Machine, arguments: Arguments) -> Value:
 def _copy(machine: Machine, arguments: Arguments) -> Value:
     match arguments.positional[0]:
         case ListRef() as value:
-            return containers.make_list(machine, containers.elements(machine, value))
+            return containers.make_list(machine, iteration.elements(machine, value))
         case Instance() as value:
             return objects.copy_with(machine, value, {})
         case DictRef() as value:
@@ -197,7 +197,7 @@ def _deep(machine: Machine, value: Value, made: dict[int, Value]) -> Value:
             return made[id]
         case ListRef(id):
             made[id] = copied = containers.make_list(machine, ())
-            parts = tuple(_deep(machine, each, made) for each in containers.elements(machine, value))
+            parts = tuple(_deep(machine, each, made) for each in iteration.elements(machine, value))
             machine.state.cells[(copied.id, "contents")] = parts
             return copied
         case DictRef(id):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate import containers, iteration
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import Interpreted, interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.methods import METHODS
@@ -61,7 +61,7 @@ def _declared(machine: Machine, shown: str, arguments: Arguments) -> Value:
     if given.get("action") in ("store_true", "store_false"):
         return option(machine, shown, default, arguments.node, (True, False))
     choices: Value = given.get("choices", ())
-    parts = list(containers.elements(machine, choices)) if isinstance(choices, tuple | range | ListRef) else []
+    parts = list(iteration.elements(machine, choices)) if isinstance(choices, tuple | range | ListRef) else []
     optional = shown.startswith("-") and given.get("required") is not True
     if parts and optional and default not in parts:
         parts.append(default)
@@ -105,7 +105,7 @@ def parse_args(machine: Machine, receiver: Parser, arguments: Arguments) -> Valu
     if not isinstance(held, tuple):
         raise Unmodelled("an option of the parser is not known")
     given = arguments.positional[0] if arguments.positional else arguments.keywords.get("args")
-    nothing = isinstance(given, tuple | ListRef) and not containers.elements(machine, given)
+    nothing = isinstance(given, tuple | ListRef) and not iteration.elements(machine, given)
     made = Instance(machine.new_id(), Class("Namespace", machine.new_id(), (), "open"))
     for name, value, default in held:
         machine.state.cells[(made.id, name)] = default if nothing else value
@@ -138,7 +138,7 @@ def _flag(*, enumerated: bool) -> Interpreted:
         name, default = given.get("name"), given.get("default")
         if not isinstance(name, str) or arguments.spread:
             raise Unmodelled("the name of the flag is not known")
-        choices = containers.elements(machine, given["enum_values"]) if enumerated else ()
+        choices = iteration.elements(machine, given["enum_values"]) if enumerated else ()
         value = option(machine, f"--{name}", default, arguments.node, choices if default in choices else (), "a flag")
         machine.state.cells[(ABSL_FLAGS, name)] = value
         made = Instance(machine.new_id(), Class("FlagHolder", machine.new_id(), (), "open"))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from codemods import formulas, terms
-from codemods.evaluate import containers, objects
-from codemods.evaluate.calls import Arguments, call, hand_on
+from codemods import formulas, operations, terms
+from codemods.evaluate import containers, iteration, objects
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.comprehensions import partly
-from codemods.evaluate.interpreted import Interpreted, computes, integer, interprets, text_of, unfollowed
+from codemods.evaluate.externals import hand_on
+from codemods.evaluate.interpreted import computes, integer, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, Value, describe, is_constant
+from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, Value, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -30,7 +32,7 @@ def _len(machine: Machine, value: Value) -> Value:
         case Opaque() if value.length is not None:
             return value.length
         case Opaque(key=("repeated", tuple(parts), count)):
-            return terms.maximum(terms.multiply(len(parts), count), 0)
+            return operations.maximum(terms.multiply(len(parts), count), 0)
         case Opaque(key=(_, "call", "jax.devices" | "jax.local_devices")):
             return Opaque(("len", value.key), f"len({value.text})", value.reason, 1)
         case Opaque():
@@ -47,7 +49,7 @@ def _len(machine: Machine, value: Value) -> Value:
         case Instance():
             return objects.special(machine, value, "__len__")
         case _:
-            return len(containers.elements(machine, value))
+            return len(iteration.elements(machine, value))
 
 
 @computes("builtins.range")
@@ -59,7 +61,7 @@ def _range(machine: Machine, *bounds: Value) -> Value:
             raise Dies from None
     start, stop, *step = (0, *bounds) if len(bounds) == 1 else bounds
     text = f"range({', '.join(map(describe, bounds))})"
-    return containers.unknown_range(machine, integer(start), integer(stop), integer(step[0]) if step else 1, text)
+    return iteration.unknown_range(machine, integer(start), integer(stop), integer(step[0]) if step else 1, text)
 
 
 @computes("builtins.iter")
@@ -68,26 +70,26 @@ def _iter(machine: Machine, value: Value) -> Value:
         case Iterator() | Opaque() | Filtered():
             return value
         case _:
-            return containers.make_iterator(machine, containers.elements(machine, value), value)
+            return iteration.make_iterator(machine, iteration.elements(machine, value), value)
 
 
 @computes("builtins.tuple")
 def _tuple(machine: Machine, value: Value = ()) -> Value:
     if isinstance(value, Opaque):
         return value
-    return value if isinstance(value, Filtered) else containers.elements(machine, value)
+    return value if isinstance(value, Filtered) else iteration.elements(machine, value)
 
 
 @computes("builtins.list", "collections.deque")
 def _list(machine: Machine, value: Value = ()) -> Value:
     if isinstance(value, Opaque | Filtered):
         return value
-    return containers.make_list(machine, containers.elements(machine, value))
+    return containers.make_list(machine, iteration.elements(machine, value))
 
 
 @computes("builtins.set", "builtins.frozenset")
 def _set(machine: Machine, value: Value = ()) -> Value:
-    return containers.make_set(machine, containers.elements(machine, value))
+    return containers.make_set(machine, iteration.elements(machine, value))
 
 
 @interprets("builtins.dict", "collections.OrderedDict", "types.SimpleNamespace")
@@ -100,7 +102,7 @@ def _dict(machine: Machine, arguments: Arguments) -> Value:
                 raise Unmodelled("the contents of the dict are not known")
             items += contents
         else:
-            pairs = [containers.elements(machine, pair) for pair in containers.elements(machine, value)]
+            pairs = [iteration.elements(machine, pair) for pair in iteration.elements(machine, value)]
             items += [(pair[0], pair[1]) for pair in pairs]
     if arguments.spread:
         raise Unmodelled("what is spread into the dict is not known")
@@ -109,67 +111,37 @@ def _dict(machine: Machine, arguments: Arguments) -> Value:
 
 @computes("builtins.reversed")
 def _reversed(machine: Machine, value: Value) -> Value:
-    return containers.make_iterator(machine, containers.elements(machine, value)[::-1], value)
-
-
-@interprets("builtins.sorted")
-def _sorted(machine: Machine, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, arguments.positional[0])
-    backwards = arguments.keywords.get("reverse", False)
-    if not isinstance(backwards, bool):
-        raise Unmodelled("whether the order is reversed is not known")
-    ranks = _ranks(machine, parts, arguments)
-    try:
-        order = sorted(range(len(parts)), key=ranks.__getitem__, reverse=backwards)
-    except TypeError:
-        raise Dies from None
-    return containers.make_list(machine, [parts[place] for place in order])
-
-
-def _ranks(machine: Machine, parts: Sequence[Value], arguments: Arguments) -> list[Any]:
-    """Return what elements are ordered by, which must be known: numbers, strings or tuples of them."""
-    key = arguments.keywords.get("key")
-    if key is None:
-        ranks = list(parts)
-    else:
-        ranks = [call(machine, key, Arguments((part,), node=arguments.node)) for part in parts]
-    if not all(_is_rank(rank) for rank in ranks):
-        raise Unmodelled("what the elements are ordered by is not known")
-    return ranks
-
-
-def _is_rank(value: Value) -> bool:
-    return all(map(_is_rank, value)) if isinstance(value, tuple) else is_constant(value)
+    return iteration.make_iterator(machine, iteration.elements(machine, value)[::-1], value)
 
 
 @interprets("builtins.zip")
 def _zip(machine: Machine, arguments: Arguments) -> Value:
-    sides = [containers.elements(machine, value) for value in arguments.positional]
+    sides = [iteration.elements(machine, value) for value in arguments.positional]
     rows: list[Value] = list(zip(*sides, strict=False))
-    return containers.make_iterator(machine, rows, *arguments.positional)
+    return iteration.make_iterator(machine, rows, *arguments.positional)
 
 
 @interprets("builtins.enumerate")
 def _enumerate(machine: Machine, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, arguments.positional[0])
+    parts = iteration.elements(machine, arguments.positional[0])
     start = arguments.keywords.get("start", arguments.positional[1] if len(arguments.positional) > 1 else 0)
     rows = [(terms.add(integer(start), index), part) for index, part in enumerate(parts)]
-    return containers.make_iterator(machine, rows, *arguments.positional[:1])
+    return iteration.make_iterator(machine, rows, *arguments.positional[:1])
 
 
 @interprets("itertools.product")
 def _cartesian(machine: Machine, arguments: Arguments) -> Value:
     repeat = arguments.keywords.get("repeat", 1)
-    sides = [containers.elements(machine, value) for value in arguments.positional]
-    if not isinstance(repeat, int) or math.prod(map(len, sides)) ** max(repeat, 0) > containers.MAX_ELEMENTS:
+    sides = [iteration.elements(machine, value) for value in arguments.positional]
+    if not isinstance(repeat, int) or math.prod(map(len, sides)) ** max(repeat, 0) > iteration.MAX_ELEMENTS:
         raise Unmodelled("too many combinations")
-    return containers.make_iterator(machine, tuple(itertools.product(*sides, repeat=repeat)))  # which reads all at once
+    return iteration.make_iterator(machine, tuple(itertools.product(*sides, repeat=repeat)))  # which reads all at once
 
 
 @interprets("itertools.chain")
 def _chain(machine: Machine, arguments: Arguments) -> Value:
-    parts = [part for value in arguments.positional for part in containers.elements(machine, value)]
-    return containers.make_iterator(machine, parts, *arguments.positional)
+    parts = [part for value in arguments.positional for part in iteration.elements(machine, value)]
+    return iteration.make_iterator(machine, parts, *arguments.positional)
 
 
 @interprets("builtins.map")
@@ -180,7 +152,7 @@ def _map(machine: Machine, arguments: Arguments) -> Value:
     given: list[Value] = []
 
     def run() -> None:
-        sides = [containers.elements(machine, value) for value in iterated]
+        sides = [iteration.elements(machine, value) for value in iterated]
         rows: Iterable[tuple[Value, ...]] = zip(*sides, strict=False)
         given[:] = [call(machine, function, Arguments(tuple(row), node=node)) for row in rows]
 
@@ -191,13 +163,13 @@ def _map(machine: Machine, arguments: Arguments) -> Value:
         run()
     elif node is not None and not partly(machine, run, node):
         raise Unmodelled("a map that is consumed in part")
-    return containers.make_iterator(machine, given)
+    return iteration.make_iterator(machine, given)
 
 
 @interprets("functools.reduce")
 def _reduce(machine: Machine, arguments: Arguments) -> Value:
     function, iterated, *start = arguments.positional
-    parts = [*start, *containers.elements(machine, iterated)]
+    parts = [*start, *iteration.elements(machine, iterated)]
     if not parts:
         raise Dies
     result = parts[0]
@@ -208,7 +180,7 @@ def _reduce(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.sum")
 def _sum(machine: Machine, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, arguments.positional[0])
+    parts = iteration.elements(machine, arguments.positional[0])
     total: terms.Int = integer(arguments.positional[1]) if len(arguments.positional) > 1 else 0
 
     def add(*values: Value) -> Value:
@@ -222,78 +194,19 @@ def _sum(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.any")
 def _any(machine: Machine, arguments: Arguments) -> Value:
-    return formulas.either(*map(machine.truth, containers.elements(machine, arguments.positional[0])))
+    return formulas.either(*map(machine.truth, iteration.elements(machine, arguments.positional[0])))
 
 
 @interprets("builtins.all")
 def _all(machine: Machine, arguments: Arguments) -> Value:
-    return formulas.both(*map(machine.truth, containers.elements(machine, arguments.positional[0])))
-
-
-def _extreme(name: str) -> Interpreted:
-    backwards = name == "max"
-
-    def pick(machine: Machine, *values: Value) -> Value:
-        if not values:
-            raise Dies
-        if all(is_constant(value) for value in values):
-            try:
-                return max(values) if backwards else min(values)
-            except TypeError:
-                raise Dies from None
-        fold = terms.maximum if backwards else terms.minimum
-        result = integer(values[0])
-        for value in values[1:]:
-            result = fold(result, integer(value))
-        return result
-
-    def interpret(machine: Machine, arguments: Arguments) -> Value:
-        if set(arguments.keywords) - {"default", "key"} or arguments.spread:
-            raise Unmodelled(unfollowed(arguments))
-        values: Sequence[Value] = arguments.positional
-        if arguments.keywords.get("key") is not None:
-            return _extreme_by_key(machine, values, arguments, backwards)
-        if len(values) == 1:
-            if isinstance(values[0], Filtered):
-                return _extreme_of_filtered(machine, values[0], arguments.keywords.get("default", Dies), backwards)
-            values = containers.elements(machine, values[0])
-            if not values and "default" in arguments.keywords:
-                return arguments.keywords["default"]
-        return machine.spread(lambda *each: pick(machine, *each), *values, text=text_of(arguments))
-
-    return interpret
-
-
-def _extreme_by_key(machine: Machine, values: Sequence[Value], arguments: Arguments, backwards: bool) -> Value:
-    parts = containers.elements(machine, values[0]) if len(values) == 1 else values
-    if not parts:
-        if "default" in arguments.keywords:
-            return arguments.keywords["default"]
-        raise Dies
-    ranks = _ranks(machine, parts, arguments)
-    try:
-        return parts[(max if backwards else min)(range(len(parts)), key=ranks.__getitem__)]
-    except TypeError:
-        raise Dies from None
-
-
-def _extreme_of_filtered(machine: Machine, filtered: Filtered, default: Any, backwards: bool) -> Value:
-    """The extreme of what passes a filter: the first, in order of size, whose condition holds."""
-    if not all(isinstance(value, int) for _, value in filtered.elements):
-        raise Unmodelled("the extreme of unknown elements")
-    ordered = sorted(filtered.elements, key=lambda pair: pair[1], reverse=backwards)
-    return containers.first_of(machine, ordered, default)
-
-
-interprets("builtins.min")(_extreme("min"))
-interprets("builtins.max")(_extreme("max"))
+    return formulas.both(*map(machine.truth, iteration.elements(machine, arguments.positional[0])))
 
 
 @interprets("builtins.next")
 def _next(machine: Machine, arguments: Arguments) -> Value:
     source = arguments.positional[0]
     if isinstance(source, Iterator):
-        found = containers.take(machine, source)
+        found = iteration.take(machine, source)
         if found is UNBOUND and len(arguments.positional) < 2:
             raise Dies
         return arguments.positional[1] if found is UNBOUND else found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments
+from codemods.evaluate import iteration
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.values import Array, Mesh, Opaque, Spec, Value, as_int
@@ -35,7 +35,7 @@ def _make_mesh(machine: Machine, arguments: Arguments) -> Value:
     """`make_mesh((2, 4), ("data", "model"))`."""
     given = dict(zip(("shape", "names"), arguments.positional, strict=False)) | dict(arguments.keywords)
     shape = given.get("shape", given.get("axis_shapes", given.get("axis_sizes")))
-    return _mesh(machine, containers.elements(machine, shape), given.get("names", given.get("axis_names")))
+    return _mesh(machine, iteration.elements(machine, shape), given.get("names", given.get("axis_names")))
 
 
 @interprets("jax.sharding.Mesh", "jax.experimental.maps.Mesh", "jax.interpreters.pxla.Mesh")
@@ -56,7 +56,7 @@ def _mesh_of_devices(machine: Machine, arguments: Arguments) -> Value:
 @interprets("jax.experimental.mesh_utils.create_device_mesh")
 def _device_mesh(machine: Machine, arguments: Arguments) -> Value:
     shape = arguments.positional[0] if arguments.positional else arguments.keywords.get("mesh_shape")
-    sizes = [as_int(size) for size in containers.elements(machine, shape)]
+    sizes = [as_int(size) for size in iteration.elements(machine, shape)]
     if None in sizes:
         raise Unmodelled("the shape of the mesh is not known")
     return Array(tuple(size for size in sizes if size is not None), None, "numpy")
@@ -70,7 +70,7 @@ def _mesh(machine: Machine, sizes: tuple[Value, ...], names: Value) -> Mesh:
 
 
 def _names(machine: Machine, names: Value) -> tuple[str, ...]:
-    parts = (names,) if isinstance(names, str) else containers.elements(machine, names)
+    parts = (names,) if isinstance(names, str) else iteration.elements(machine, names)
     if not all(isinstance(part, str) for part in parts):
         raise Unmodelled("the axes of the mesh are not known")
     return parts

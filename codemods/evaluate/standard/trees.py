@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import containers
-from codemods.evaluate.calls import Arguments, call
+from codemods.evaluate import containers, iteration
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
 from codemods.evaluate.interpreted import interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
@@ -44,11 +45,11 @@ def _mapped(machine: Machine, function: Callable[[Sequence[Value]], Value], tree
             parts = [(each.weight, each.scales) for each in trees if isinstance(each, Quantized)]
             return Quantized(*_side_by_side(machine, function, parts, len(trees)))
         case DictRef():
-            keys = sorted(containers.elements(machine, first), key=str)
+            keys = sorted(iteration.elements(machine, first), key=str)
             rows = [[containers.item(machine, each, key) for key in keys] for each in trees]
             return containers.make_dict(machine, list(zip(keys, _side_by_side(machine, function, rows, len(trees)), strict=True)))
         case tuple() | ListRef():
-            parts = [containers.elements(machine, each) for each in trees]
+            parts = [iteration.elements(machine, each) for each in trees]
             made = _side_by_side(machine, function, parts, len(trees))
             return tuple(made) if isinstance(first, tuple) else containers.make_list(machine, made)
         case _:

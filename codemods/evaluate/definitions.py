@@ -1,0 +1,177 @@
+"""What definitions make: `def`, `lambda` and `class`, and the decorators on them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from codemods.evaluate import havoc, names
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.calls import call
+from codemods.evaluate.frameworks import MARKS, TRANSPARENT
+from codemods.evaluate.machine import Frame
+from codemods.evaluate.objects import SETTINGS, class_member
+from codemods.evaluate.program import Scope
+from codemods.evaluate.state import UNBOUND
+from codemods.values import Class, External, Function, Instance, Opaque, Partial, Value
+
+if TYPE_CHECKING:
+    from codemods.evaluate.machine import Machine
+
+_DATACLASS = frozenset(
+    {
+        "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
+        "attr.define", "attr.frozen", "pydantic.dataclasses.dataclass", "jax.tree_util.register_dataclass",
+    }
+)  # fmt: skip
+_FIELD_BASES = frozenset({"pydantic.BaseModel", "flax.linen.Module", "equinox.Module", *SETTINGS})
+_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+
+
+def function_statement(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    value: Value = make_function(machine, node, node.name)
+    for decorator in reversed(node.decorator_list):
+        if isinstance(decorator, ast.Call) and _marks_a_test(machine.evaluate(decorator.func)):
+            continue
+        value = _decorated(machine, value, machine.evaluate(decorator), decorator)
+    names.bind(machine, node.name, value)
+
+
+def make_function(machine: Machine, node: Any, name: str) -> Function:
+    """Make a function of its definition; its defaults are evaluated now."""
+    machine.defined.add(id(node))
+    arguments: ast.arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [
+        (parameter.arg, machine.evaluate(default))
+        for parameter, default in zip(positional[::-1], arguments.defaults[::-1], strict=False)
+    ]
+    defaults += [
+        (parameter.arg, machine.evaluate(default))
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    ]
+    scope = machine.frame.scope
+    return Function(node, scope.path, name, scope.id, tuple(defaults))
+
+
+def _decorated(machine: Machine, value: Value, decorator: Value, node: ast.expr) -> Value:
+    """Apply a decorator: one of a test framework or of typing leaves the function as it is."""
+    path = _origin(decorator)
+    if path in ("builtins.staticmethod", "builtins.classmethod", "builtins.property", "functools.cached_property"):
+        kind = path.rpartition(".")[2].replace("cached_property", "cached")
+        return replace(value, kind=kind) if isinstance(value, Function) else value
+    if path in ("functools.lru_cache", "functools.cache") and isinstance(value, Function):
+        return replace(value, kind="memoized")
+    if path.startswith(TRANSPARENT):
+        return value
+    return call(machine, decorator, Arguments((value,), node=node))
+
+
+def _marks_a_test(decorator: Value) -> bool:
+    """Say whether a decorator only tells the framework of a test: its arguments are conditions that may take long to follow."""
+    return isinstance(decorator, External) and decorator.path.startswith(MARKS)
+
+
+def _origin(decorator: Value) -> str:
+    match decorator:
+        case External(path) | Partial(External(path)) | Opaque(key=(_, "call", str(path))):
+            return path
+        case _:
+            return ""
+
+
+def class_statement(machine: Machine, node: ast.ClassDef) -> None:
+    decorators = [machine.evaluate(decorator) for decorator in node.decorator_list]
+    cls: Value = _make_class(machine, node)
+    for decorator, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
+        if isinstance(decorator, Function | Class | Instance):  # of the source: it may give anything
+            cls = call(machine, decorator, Arguments((cls,), node=written))
+        elif isinstance(cls, Class):
+            cls = _decorated_class(cls, _origin(decorator))
+    names.bind(machine, node.name, cls)
+
+
+def _decorated_class(cls: Class, path: str) -> Class:
+    """Apply a class decorator by its dotted path: one that makes a constructor of the fields, or one that changes nothing."""
+    return replace(cls, kind="dataclass") if path in _DATACLASS and cls.kind in ("plain", "open") else cls
+
+
+def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
+    """Execute a class statement, without its decorators."""
+    outer = machine.frame.scope
+    for keyword in node.keywords:
+        machine.evaluate(keyword.value)
+    bases = tuple(machine.evaluate(base) for base in node.bases if not isinstance(base, ast.Starred))
+    scope = Scope(machine.new_id(), outer.path, node.name, "class", outer.id, outer.module)
+    machine.program.scopes[scope.id] = scope
+    with machine.entered(Frame(scope)):
+        machine.execute(node.body)
+        for name in {name for part in node.body if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names}:
+            names.rebind(machine, name)
+    annotated = tuple(
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not _is_class_variable(statement)
+    )
+    inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
+    cls = Class(node.name, scope.id, bases, _kind(bases), tuple(dict.fromkeys((*inherited, *annotated))))
+    if cls.kind == "enum":
+        return _with_members(machine, cls, node)
+    return _made_otherwise(machine, cls, node) or cls
+
+
+def _made_otherwise(machine: Machine, cls: Class, node: ast.ClassDef) -> Value:
+    """Return an unknown value for a class that code of the source makes or changes: its metaclass, a base, a descriptor."""
+    metaclass = next((keyword.value for keyword in node.keywords if keyword.arg == "metaclass"), None)
+    strange = metaclass is not None and not ast.unparse(metaclass).endswith(("ABCMeta", "EnumMeta"))
+    strange = strange or any(_has(machine, base, "__init_subclass__") for base in cls.bases if isinstance(base, Class))
+    members = machine.members(cls.scope).values()
+    strange = strange or any(_has(machine, each.cls, "__set_name__") for each in members if isinstance(each, Instance))
+    if not strange:
+        return None
+    havoc.everything(machine, f"making the class `{cls.name}` runs code of the source", node)
+    return machine.unknown(cls.name, "code of the source makes the class", node)
+
+
+def _has(machine: Machine, cls: Class, name: str) -> bool:
+    return class_member(machine, cls, name) is not UNBOUND
+
+
+def _is_class_variable(statement: ast.AnnAssign) -> bool:
+    return "ClassVar" in ast.unparse(statement.annotation)
+
+
+def _kind(bases: tuple[Value, ...]) -> str:
+    for base in bases:
+        match base:
+            case Class(kind=kind) if kind != "plain":
+                return kind
+            case External("typing.NamedTuple" | "collections.namedtuple"):
+                return "namedtuple"
+            case External(path) if path in _ENUMS:
+                return "enum"
+            case External("typing.TypedDict" | "typing_extensions.TypedDict"):
+                return "dict"
+            case External(path) if path in _FIELD_BASES:
+                return "dataclass"
+            case Class() | External("builtins.object" | "abc.ABC" | "typing.Protocol" | "typing.Generic"):
+                pass
+            case _:
+                return "open"  # an unknown base may define anything
+    return "plain"
+
+
+def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
+    """Make the members of an enum: objects with a `name` and a `value`."""
+    names: list[str] = []
+    for statement in node.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            names.append(name)
+            member = Instance(machine.new_id(), cls)
+            machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
+            machine.state.cells[(member.id, "name")] = name
+            machine.state.cells[(cls.scope, name)] = member
+    return replace(cls, fields=tuple(names))
