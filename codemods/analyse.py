@@ -87,8 +87,8 @@ def analyse(
         The call sites, and a finding for each rule at each of them that is violated or unproven.
     """
     program = Program(sources, root)
-    sites = _sites(program, sources, root, watch or (lambda path: None))
-    judges = {id(site): list(_judges(site, chips)) for site in sites}
+    sites = find_sites(program, sources, root, watch or (lambda path: None))
+    judges = {id(site): list(judges_of(site, chips)) for site in sites}
     explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
     repairs = _repairs(program, sites, [judge for group in judges.values() for judge in group])
     call_sites: list[CallSite] = []
@@ -107,7 +107,7 @@ def analyse(
     return call_sites, findings
 
 
-def _sites(program: Program, sources: Sequence[Source], root: Path, watch: Callable[[str], None]) -> list[Site]:
+def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: Callable[[str], None]) -> list[Site]:
     """Execute the files, then those that may call a function with a call site; return the call sites that are reached."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
@@ -146,7 +146,7 @@ def _unreached(source: Source, node: ast.Call, callee: Callee, *, unfinished: bo
     return Site(source, node, callee, [nothing], unfinished, why)
 
 
-def _judges(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
+def judges_of(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
     """Yield a judge for each execution that reaches a site; executions that differ in nothing share one."""
     judges: dict[Hashable, Judge] = {}
     for arrival in site.arrived:
