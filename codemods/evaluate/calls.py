@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES, Callee
 from codemods.evaluate import containers, havoc, mutation, objects
 from codemods.evaluate.annotations import refined, unseen
-from codemods.evaluate.frameworks import PALLAS
+from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Caller, Dies, Exhausted, Frame, Given, Leaves
 from codemods.evaluate.program import Scope
@@ -265,6 +265,7 @@ def _text(arguments: Arguments) -> str:
 def _call_method(machine: Machine, receiver: Value, name: str, arguments: Arguments) -> Value:
     """Call a method of an array, a container, a string or a function."""
     from codemods.evaluate.methods import METHODS
+    from codemods.evaluate.standard.patches import monkeypatch
 
     model = MODELS.get(f"array.{name}")
     if model is not None and isinstance(receiver, Array | Quantized | Opaque) and not arguments.spread:
@@ -283,24 +284,9 @@ def _call_method(machine: Machine, receiver: Value, name: str, arguments: Argume
             return machine.unknown(_text(arguments), text, arguments.node)
     if isinstance(receiver, Names):
         havoc.everything(machine, "names are changed that are not known", arguments.node, names=True)
-    if isinstance(receiver, Opaque) and name in _PATCHING and len(arguments.positional) > 1:  # pytest's monkeypatch
-        return _patch(machine, name, arguments)
+    if isinstance(receiver, Opaque) and name in PATCHING:
+        return monkeypatch(machine, name, arguments)
     return call_unknown(machine, receiver, arguments.after(receiver))
-
-
-_PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
-
-
-def _patch(machine: Machine, name: str, arguments: Arguments) -> None:
-    """Execute `monkeypatch.setattr(target, "name", value)` and its like."""
-    target, key, *values = arguments.positional
-    value = values[0] if values else machine.unknown("nothing", "it is deleted", arguments.node)
-    if isinstance(key, str) and name.endswith("attr"):
-        objects.set_attribute(machine, target, key, value)
-    elif name.endswith("item"):
-        containers.set_item(machine, target, key, value)
-    else:  # the target may be a string, "module.attribute"
-        havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
 
 
 def call_function(machine: Machine, function: Function, arguments: Arguments) -> Value:

@@ -408,6 +408,8 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             havoc.everything(machine, "a name that is not known is set", names=True)
         case Instance() if objects.special(machine, receiver, "__setitem__", index, value) is not UNBOUND:
             pass
+        case External("sys.modules"):
+            havoc.everything(machine, "a module is replaced", names=True)
         case _:
             mutation.elements_change(machine)  # an unknown object may be an array, or one of ours
             havoc.disturb(machine, "it may have been changed under another name")

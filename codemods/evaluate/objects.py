@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
 from codemods.evaluate import arrays, containers, havoc, modules, mutation, names
+from codemods.evaluate.frameworks import PATCHING
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.memory import Cell
@@ -66,6 +67,10 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             if patched is not UNBOUND:
                 return patched
             return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
+        case Module(path) if name == "__dict__":
+            return Names(machine.program.module_scopes[path])
+        case Module() if name in ("__setattr__", "__delattr__"):
+            return Partial(External(f"builtins.{name.strip('_')}"), (value,), ())
         case Module():
             return modules.member(machine, value, name)
         case Instance():
@@ -78,7 +83,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         case Array() | Quantized():
             found = arrays.attribute(value, name)
             return Bound(value, name) if found is None else found
-        case Opaque() if f"array.{name}" in MODELS and name not in _FIXED:
+        case Opaque() if (f"array.{name}" in MODELS and name not in _FIXED) or name in PATCHING:
             return Bound(value, name)
         case Opaque():
             return value.attribute(name, 0 if name in _FIXED or value.pure else machine.state.epoch)

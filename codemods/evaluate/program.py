@@ -60,6 +60,8 @@ class Program:
         self._sources = {source.path: source for source in sources}
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
+        self.running: set[str] = set()  # the modules that are being executed
+        self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
         self._root = root

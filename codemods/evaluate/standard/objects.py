@@ -101,33 +101,6 @@ def _execute(machine: Machine, arguments: Arguments) -> Value:
     raise Unmodelled("the result of code in a string")
 
 
-@interprets("unittest.mock.patch.object")
-def _patch(machine: Machine, arguments: Arguments) -> Value:
-    """An attribute that is replaced for some time is not known from then on."""
-    target, name = arguments.positional[:2]
-    cell = objects.cell_of(machine, target, name) if isinstance(name, str) else None
-    if cell is None:
-        havoc.everything(machine, "an attribute is replaced for some time", arguments.node, names=True)
-    else:
-        machine.memory.volatile[cell] = machine.unknown(cell[1], "it is replaced for some time", arguments.node)
-        havoc.forget(machine, [cell], "it is replaced for some time", arguments.node)
-    raise Unmodelled("a patch")
-
-
-@interprets("unittest.mock.patch.dict")
-def _patch_dict(machine: Machine, arguments: Arguments) -> Value:
-    """Some items of a dict are replaced for some time; those of the environment are not known anyway."""
-    if arguments.positional[0] not in (External("os.environ"), "os.environ"):
-        havoc.everything(machine, "some dict is replaced for some time", arguments.node, names=True)
-    raise Unmodelled("a patch")
-
-
-@interprets("unittest.mock.patch", "unittest.mock.patch.multiple")
-def _patch_anything(machine: Machine, arguments: Arguments) -> Value:
-    havoc.everything(machine, "something is replaced for some time", arguments.node, names=True)
-    raise Unmodelled("a patch")
-
-
 @interprets("builtins.isinstance")
 def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     value, kinds = arguments.positional
