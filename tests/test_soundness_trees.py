@@ -14,7 +14,7 @@ from codemods.analyse import analyse
 from codemods.source import Source
 from shapecheck.rule import Verdict
 
-from .test_soundness import judge, with_calls
+from .test_soundness import HARD_HEADER, judge, with_calls
 from .trees import TreeRan, parse
 
 ROOT = Path(__file__).parent.parent
@@ -44,7 +44,8 @@ def _write(folder: Path, files: dict[str, str]) -> Path:
     (folder / "pyproject.toml").touch()
     for path, source in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(with_calls(source))
+        called = with_calls(source)
+        (folder / path).write_text(HARD_HEADER + called if "PAGES" in called else called)
     return folder
 
 

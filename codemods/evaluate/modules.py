@@ -14,7 +14,7 @@ from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cell
 from codemods.evaluate.program import Scope
-from codemods.evaluate.state import ABSL_FLAGS, UNBOUND
+from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND
 from codemods.values import External, ListRef, Module, Opaque, Value, is_constant
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def _is_modelled(path: str) -> bool:
 
 def _from(machine: Machine, module: str, name: str) -> Value:
     if _is_callee(machine, module, name):
-        return External(f"{module}.{name}")
+        patched = machine.state.read((PATCHED, f"{module}.{name}"))
+        return External(f"{module}.{name}") if patched is UNBOUND else patched
     parent = resolve(machine, module)
     return External(f"{parent.path}.{name}") if isinstance(parent, External) else member(machine, parent, name)
 
@@ -155,6 +156,8 @@ def member(machine: Machine, module: Module, name: str) -> Value:
     dotted = program.dotted(path)
     if _is_callee(machine, dotted, name) or _is_modelled(f"{dotted}.{name}"):
         return External(f"{dotted}.{name}")
+    if machine.state.read((program.module_scopes[path], "__class__")) is not UNBOUND:
+        return machine.unknown(name, "its module is given another class")
     held = machine.read((program.module_scopes[path], name))
     if held is not UNBOUND:
         return held
@@ -251,9 +254,12 @@ def run(program: Program, path: str, limit: int = MAX_STEPS, before: Mapping[Cel
         for node in source.tree.body:
             _top_level(machine, node)
         havoc.settle(machine)
+    from codemods.evaluate import outside
+
     program.running.discard(path)
     with machine.entered(Frame(scope)):
         _forget_submodules(machine, path, scope_id)
+        outside.settle(machine, path, scope_id)
         others = {cell: value for cell, value in machine.state.cells.items() if ABSL_FLAGS != cell[0] < scope_id}
         unknown = {cell: machine.unknown(cell[1], "what it is depends on which modules are imported before") for cell in others}
     program.keep({**machine.state.cells, **unknown})
