@@ -62,10 +62,6 @@ def test_hard_trees(name: str, ran: dict[str, tuple[Path, TreeRan]]) -> None:
         seen = [judge(values) for *where, values in records if where == [path, site.span.line]]
         for code, verdict in site.verdicts.items():
             broken = any(each.get(code) is Verdict.VIOLATED for each in seen)
-            if (
-                broken
-                if verdict is Verdict.PROVEN
-                else verdict is Verdict.VIOLATED and not broken and bool(seen or not raised)
-            ):
+            if broken if verdict is Verdict.PROVEN else verdict is Verdict.VIOLATED and not broken and bool(seen or not raised):
                 wrong.append(f"{path}:{site.span.line}: {code} {verdict.value}, {len(seen)} runs")
     assert not wrong

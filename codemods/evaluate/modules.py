@@ -111,7 +111,12 @@ def _forget_submodules(machine: Machine, path: str, scope_id: int) -> None:
         cell = (scope_id, entry.stem)
         inner = entry / "__init__.py" if entry.suffix == "" else entry
         held = machine.state.read(cell) if entry.suffix in ("", ".py") else UNBOUND
-        if held is not UNBOUND and not isinstance(held, Module) and str(inner) not in machine.program.attached and inner.is_file():
+        if (
+            held is not UNBOUND
+            and not isinstance(held, Module | External)
+            and str(inner) not in machine.program.attached
+            and inner.is_file()
+        ):
             why = f"importing the module `{entry.stem}` of the package replaces it"
             machine.state.cells[cell] = machine.unknown(entry.stem, why)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.consumption import Consumption, consumptions
-from codemods.evaluate.outside import Outside
+from codemods.evaluate.tree import Tree
 from codemods.files import NOTEBOOK, searchable
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Value
@@ -65,7 +65,7 @@ class Program:
         self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
-        self.outside = Outside(root)
+        self.tree = Tree(root)
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _WHY = "it is replaced for some time"
 
+
 def replace(machine: Machine, target: Value, name: Value, arguments: Arguments) -> None:
     """Forget an attribute for good: when it is put back is not followed. Without `name` the target is a dotted path."""
     if isinstance(target, str):
