@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
-from codemods.evaluate import containers, havoc, mutation, objects
+from codemods.evaluate import containers, havoc, mutation, objects, specials
 from codemods.evaluate.annotations import refined, unseen
 from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.library import MODELS, Call, Unmodelled
@@ -36,6 +36,7 @@ from codemods.values import (
     Transformed,
     Value,
     is_constant,
+    same,
 )
 
 if TYPE_CHECKING:
@@ -205,6 +206,8 @@ def _call_contracted(machine: Machine, contracted: Contracted, arguments: Argume
 def _call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
     from codemods.evaluate.standard import INTERPRETED
 
+    if path.startswith(("builtins.", "functools.", "operator.", "itertools.", "math.", "heapq.")):
+        specials.may_run(machine, *arguments.values(), node=arguments.node)
     interpreted = INTERPRETED.get(path)
     if interpreted is not None:
         return _attempt(machine, arguments, lambda: interpreted(machine, arguments))
@@ -267,6 +270,7 @@ def _call_method(machine: Machine, receiver: Value, name: str, arguments: Argume
     from codemods.evaluate.methods import METHODS
     from codemods.evaluate.standard.patches import monkeypatch
 
+    specials.may_run(machine, *(receiver, *arguments.values()) if not isinstance(receiver, Instance) else (), node=arguments.node)
     model = MODELS.get(f"array.{name}")
     if model is not None and isinstance(receiver, Array | Quantized | Opaque) and not arguments.spread:
         return _apply_model(machine, model, f"array.{name}", arguments.after(receiver))
@@ -314,7 +318,14 @@ def _remembered(machine: Machine, function: Function, values: Mapping[str, Value
     cell = (function.scope, f"{function.name}({given})")
     if machine.state.read(cell) is UNBOUND:
         machine.state.cells[cell] = _run(machine, function, values, arguments.nodes)
-    return machine.read(cell)
+        return machine.read(cell)
+    again: list[Value] = []  # where the cache was cleared, or was too small
+    why = "it may be computed anew"
+    havoc.maybe(machine, lambda: again.append(_run(machine, function, values, arguments.nodes)), why, arguments.node)
+    held = machine.read(cell)
+    if not again or same(again[-1], held) or not is_constant(held):
+        return held
+    return machine.unknown(_text(arguments), why, arguments.node)
 
 
 def _run(machine: Machine, function: Function, values: Mapping[str, Value], given: Given | None = None) -> Value:

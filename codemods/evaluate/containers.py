@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas, terms
-from codemods.evaluate import arrays, havoc, mutation, objects
+from codemods.evaluate import arrays, havoc, mutation, objects, specials
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
 from codemods.values import (
     Array,
+    Bound,
     Choice,
     Class,
     DictRef,
@@ -100,6 +101,8 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return tuple(value[index : index + 1] for index in range(min(len(value), MAX_ELEMENTS)))
         case range() if len(value) <= MAX_ELEMENTS:
             return tuple(value)
+        case SetRef() if (contents := machine.contents(value)) is not None and len(contents) > 1 and not _is_ordered(contents):
+            raise Unmodelled("the order of the elements of a set is not known")
         case ListRef() if (contents := machine.contents(value)) is not None:
             return contents
         case DictRef() if (contents := machine.contents(value)) is not None:
@@ -118,6 +121,17 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return _members(machine, value)
         case _:
             raise Unmodelled(f"the elements of `{describe(value)}` are not known")
+
+
+def in_any_order(machine: Machine, value: Value) -> tuple[Value, ...]:
+    """Return the elements that iterating a value gives, those of a set in any order."""
+    contents = machine.contents(value) if isinstance(value, SetRef) else None
+    return elements(machine, value) if contents is None else contents
+
+
+def _is_ordered(contents: tuple[Value, ...]) -> bool:
+    """Say whether the elements of a set have an order that does not change from run to run: numbers have."""
+    return all(isinstance(each, int) for each in contents)
 
 
 def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
@@ -278,6 +292,8 @@ def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: as
 
 def item(machine: Machine, value: Value, index: Value) -> Value:
     """Return `value[index]`."""
+    if isinstance(index, Instance | tuple):
+        specials.may_run(machine, index)
     match value:
         case Array():
             return arrays.index(value, index, lambda part: elements(machine, part))
@@ -302,6 +318,8 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
             raise Dies
         case DictRef():
             return _dict_item(machine, value, index)
+        case Class() if (found := objects.class_member(machine, value, "__class_getitem__")) is not UNBOUND:
+            return machine.call(Bound(value, found), (index,))
         case Class(kind="enum") if isinstance(index, str):
             if index not in value.fields:
                 raise Dies
@@ -385,6 +403,8 @@ def _joined(value: Value, chosen: tuple[Any, ...]) -> Value:
 
 def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> None:
     """Execute `receiver[index] = value`."""
+    if isinstance(index, Instance | tuple):
+        specials.may_run(machine, index)
     match receiver:
         case DictRef() if (contents := machine.contents(receiver)) is not None and _is_key(index):
             machine.state.cells[(receiver.id, "contents")] = tuple(_with_item(contents, index, value))
@@ -410,6 +430,10 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             pass
         case External("sys.modules"):
             havoc.everything(machine, "a module is replaced", names=True)
+        case Opaque(key=(_, ".", "f_globals" | "f_locals" | "__globals__" | "__dict__", *_)) | Bound(
+            _, "__globals__" | "__dict__"
+        ):
+            havoc.everything(machine, "a name is set in a dict of names", names=True)
         case _:
             mutation.elements_change(machine)  # an unknown object may be an array, or one of ours
             havoc.disturb(machine, "it may have been changed under another name")

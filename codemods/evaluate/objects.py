@@ -31,6 +31,7 @@ from codemods.values import (
     Partial,
     Quantized,
     Value,
+    is_constant,
     lineage,
 )
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 """Attributes of an unknown object that stay as they are: arrays do not change their shape."""
+
+_REMAKING = frozenset({"__defaults__", "__kwdefaults__", "__code__", "__bases__", "__class__", "cell_contents"})
+"""Attributes that make something else of a function, a class, an object or a closure."""
 
 _OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
 """Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
@@ -166,6 +170,9 @@ def class_member(machine: Machine, cls: Class, name: str) -> Value:
 
 def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) -> None:
     """Execute `receiver.name = value`."""
+    if name in _REMAKING:
+        havoc.forget_values(machine, lambda held: _is_made_of(held, receiver), f"`{name}` is set: it is another thing now")
+        havoc.everything(machine, f"`{name}` of something is set", names=name == "cell_contents")
     match receiver:
         case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
             havoc.everything(machine, f"setting `{name}` runs code of its class")
@@ -182,6 +189,21 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
         case _:
             havoc.disturb(machine, "it may have been set under another name")
             machine.state.epoch += 1  # an unknown object has changed
+
+
+def _is_made_of(held: Value, receiver: Value) -> bool:
+    """Say whether a value changes when something else is made of the receiver: a function, a class or an object."""
+    match receiver, held:
+        case Function(node), Function(other):
+            return node is other
+        case Class(scope=scope), (Class() as cls) | Instance(cls=cls):
+            return any(each.scope == scope for each in lineage(cls))
+        case Instance(id), Instance(other):
+            return id == other
+        case Opaque() | Bound(), _:
+            return is_constant(held)
+        case _:
+            return False
 
 
 def cell_of(machine: Machine, receiver: Value, name: str) -> Cell | None:
@@ -260,7 +282,10 @@ def make_class(machine: Machine, node: ast.ClassDef) -> Value:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not _is_class_variable(statement)
     )
     inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
-    cls = Class(node.name, scope.id, bases, _kind(bases), tuple(dict.fromkeys((*inherited, *annotated))))
+    keyword_only = frozenset[str]().union(*(base.keyword_only for base in bases if isinstance(base, Class)))
+    keyword_only |= _keyword_only(node)
+    fields = tuple(dict.fromkeys((*inherited, *annotated)))
+    cls = Class(node.name, scope.id, bases, _kind(bases), fields, keyword_only)
     if cls.kind == "enum":
         return _with_members(machine, cls, node)
     return _made_otherwise(machine, cls, node) or cls
@@ -283,8 +308,22 @@ def _has(machine: Machine, cls: Class, name: str) -> bool:
     return class_member(machine, cls, name) is not UNBOUND
 
 
+def _keyword_only(node: ast.ClassDef) -> set[str]:
+    """Return the fields that a dataclass takes by keyword only, and the `_: KW_ONLY` that makes them so."""
+    found: set[str] = set()
+    behind = any("kw_only=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            marker = ast.unparse(statement.annotation).endswith("KW_ONLY")
+            behind = behind or marker
+            own = ast.unparse(statement.value) if statement.value is not None else ""
+            if (behind and "kw_only=False" not in own) or "kw_only=True" in own:
+                found.add(statement.target.id)
+    return found
+
+
 def _is_class_variable(statement: ast.AnnAssign) -> bool:
-    return "ClassVar" in ast.unparse(statement.annotation)
+    return "ClassVar" in ast.unparse(statement.annotation) or ast.unparse(statement.annotation).endswith("KW_ONLY")
 
 
 def _kind(bases: tuple[Value, ...]) -> str:
@@ -369,7 +408,8 @@ def _reads_environment(cls: Class) -> bool:
 
 def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
     cls = made.cls
-    given = dict(zip(cls.fields, arguments.positional, strict=False)) | arguments.keywords
+    by_position = [name for name in cls.fields if name not in cls.keyword_only]
+    given = dict(zip(by_position, arguments.positional, strict=False)) | arguments.keywords
     for name in cls.fields:
         value = given.get(name, UNBOUND)
         if value is UNBOUND and _reads_environment(cls):

@@ -9,7 +9,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import expressions, havoc, loops, methods, modules, mutation, names, objects, operators, patterns
+from codemods.evaluate import (
+    annotations,
+    expressions,
+    havoc,
+    loops,
+    methods,
+    modules,
+    mutation,
+    names,
+    objects,
+    operators,
+    patterns,
+)
 from codemods.evaluate.calls import Arguments, call
 from codemods.evaluate.frameworks import MARKS, TRANSPARENT, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
@@ -44,6 +56,8 @@ def _assign(machine: Machine, node: ast.Assign) -> None:
 def _annotated(machine: Machine, node: ast.AnnAssign) -> None:
     if node.value is not None:
         names.assign(machine, node.target, machine.evaluate(node.value))
+    if machine.frame.scope.kind != "function":
+        annotations.run(machine, node.annotation)
 
 
 def _augmented(machine: Machine, node: ast.AugAssign) -> None:
@@ -281,6 +295,9 @@ def _attempt(
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     value: Value = objects.make_function(machine, node, node.name)
+    arguments = node.args
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    annotations.run(machine, *(each.annotation for each in parameters if each is not None), node.returns)
     for decorator in reversed(node.decorator_list):
         if isinstance(decorator, ast.Call) and _marks_a_test(machine.evaluate(decorator.func)):
             continue

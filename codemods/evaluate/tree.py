@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,7 +129,7 @@ class Tree:
         return frozenset(bound), frozenset(changed)
 
     def before_call(self, path: str) -> frozenset[str]:
-        """Return the names of a module that other files may set or change before a function runs, also for some time, as tests do."""
+        """Return the names of a module that other files may set or change before a function runs, in tests also for some time."""
         if path not in self._names:
             real = os.path.realpath(path)
             conftests = (file for file in self._conftests if _is_conftest_of(file.path, real))
@@ -160,8 +160,7 @@ class Tree:
         return {
             kernel: file.path
             for kernel, file in self._replacements
-            if file.path != real
-            and (kernel.rpartition(".")[2] in file.lasting or _is_conftest_of(file.path, real))
+            if file.path != real and (kernel.rpartition(".")[2] in file.lasting or _is_conftest_of(file.path, real))
         }
 
 

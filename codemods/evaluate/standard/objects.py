@@ -110,8 +110,22 @@ def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     if all(name in plain for name in names) and (is_constant(value) or isinstance(value, tuple)):
         return isinstance(value, tuple(plain[name] for name in names))
     if isinstance(value, Instance) and all(isinstance(kind, Class) for kind in wanted):
-        return any(kind in (value.cls, *value.cls.bases) for kind in wanted)
+        classes = {each.scope for each in objects.lineage(value.cls)}
+        if any(kind.scope in classes for kind in wanted):
+            return True
+        if value.cls.kind != "open" and not any(_decides_instances(machine, kind) for kind in wanted):
+            return False
     return machine.coin(text_of(arguments))
+
+
+def _decides_instances(machine: Machine, kind: Class) -> bool:
+    """Say whether a class may take objects of other classes for its own, as an abstract one does."""
+    return any(
+        External("builtins.object") != base
+        for each in objects.lineage(kind)
+        for base in each.bases
+        if not isinstance(base, Class)
+    )
 
 
 @interprets("builtins.super")

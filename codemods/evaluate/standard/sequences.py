@@ -47,7 +47,7 @@ def _len(machine: Machine, value: Value) -> Value:
         case Instance():
             return objects.special(machine, value, "__len__")
         case _:
-            return len(containers.elements(machine, value))
+            return len(containers.in_any_order(machine, value))
 
 
 @computes("builtins.range")
@@ -87,7 +87,7 @@ def _list(machine: Machine, value: Value = ()) -> Value:
 
 @computes("builtins.set", "builtins.frozenset")
 def _set(machine: Machine, value: Value = ()) -> Value:
-    return containers.make_set(machine, containers.elements(machine, value))
+    return containers.make_set(machine, containers.in_any_order(machine, value))
 
 
 @interprets("builtins.dict", "collections.OrderedDict", "types.SimpleNamespace")
@@ -114,7 +114,8 @@ def _reversed(machine: Machine, value: Value) -> Value:
 
 @interprets("builtins.sorted")
 def _sorted(machine: Machine, arguments: Arguments) -> Value:
-    parts = containers.elements(machine, arguments.positional[0])
+    read = containers.elements if arguments.keywords.get("key") is not None else containers.in_any_order
+    parts = read(machine, arguments.positional[0])
     backwards = arguments.keywords.get("reverse", False)
     if not isinstance(backwards, bool):
         raise Unmodelled("whether the order is reversed is not known")
@@ -222,12 +223,12 @@ def _sum(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.any")
 def _any(machine: Machine, arguments: Arguments) -> Value:
-    return formulas.either(*map(machine.truth, containers.elements(machine, arguments.positional[0])))
+    return formulas.either(*map(machine.truth, containers.in_any_order(machine, arguments.positional[0])))
 
 
 @interprets("builtins.all")
 def _all(machine: Machine, arguments: Arguments) -> Value:
-    return formulas.both(*map(machine.truth, containers.elements(machine, arguments.positional[0])))
+    return formulas.both(*map(machine.truth, containers.in_any_order(machine, arguments.positional[0])))
 
 
 def _extreme(name: str) -> Interpreted:
@@ -265,7 +266,8 @@ def _extreme(name: str) -> Interpreted:
 
 
 def _extreme_by_key(machine: Machine, values: Sequence[Value], arguments: Arguments, backwards: bool) -> Value:
-    parts = containers.elements(machine, values[0]) if len(values) == 1 else values
+    read = containers.elements if arguments.keywords.get("key") is not None else containers.in_any_order
+    parts = read(machine, values[0]) if len(values) == 1 else values
     if not parts:
         if "default" in arguments.keywords:
             return arguments.keywords["default"]
