@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, TreeR
     return {name: (folder, TreeRan(*results[str(folder)])) for name, folder in folders.items()}
 
 
-def _write(folder: Path, files: dict[str, str]) -> Path:
+def _write(folder: Path, files: Mapping[str, str]) -> Path:
     (folder / "pyproject.toml").touch()
     for path, source in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import havoc, objects
-from codemods.values import Bound, DictRef, Function, Instance, ListRef, Value
+from codemods.values import Bound, DictRef, Function, Instance, ListRef, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -20,12 +20,11 @@ _SPECIAL = tuple(
         *("abs", "round", "divmod", "neg", "length_hint", "missing", "copy", "deepcopy", "fspath", "bytes", "complex"),
     )
 )
-MAX_DEPTH = 3
 
 
 def may_run(machine: Machine, *values: Value, node: ast.AST | None = None) -> None:
     """Take note that code which is given these objects may call their special methods, any number of times."""
-    for each in _objects(machine, values, MAX_DEPTH):
+    for each in _objects(machine, values):
         for name in _SPECIAL:
             method = objects.class_member(machine, each.cls, name)
             if isinstance(method, Function):
@@ -39,14 +38,18 @@ def _maybe(machine: Machine, receiver: Instance, method: Function, node: ast.AST
     havoc.maybe(machine, lambda: call(machine, Bound(receiver, method), Arguments(spread=True)), why, node)
 
 
-def _objects(machine: Machine, values: tuple[Value, ...], depth: int) -> Iterator[Instance]:
-    for value in values:
+def _objects(machine: Machine, values: Iterable[Value]) -> Iterator[Instance]:
+    """Yield the objects of classes of the source among values, and among what these hold."""
+    waiting, seen = list(values), set[int]()
+    while waiting:
+        value = waiting.pop()
         match value:
             case Instance():
                 yield value
-            case tuple() if depth:
-                yield from _objects(machine, value, depth - 1)
-            case ListRef() | DictRef() if depth and (contents := machine.contents(value)) is not None:
-                yield from _objects(machine, contents, depth)
+            case tuple():
+                waiting += [each for each in value if not is_constant(each)]
+            case ListRef(id) | DictRef(id) if id not in seen and (contents := machine.contents(value)) is not None:
+                seen.add(id)
+                waiting += contents
             case _:
                 pass

@@ -43,7 +43,7 @@ def _named(machine: Machine, path: str) -> Value:
 
 def monkeypatch(machine: Machine, method: str, arguments: Arguments) -> None:
     """Execute `monkeypatch.setattr(target, "name", value)` and its like."""
-    given = dict(zip(("target", "name", "value"), arguments.positional, strict=False)) | arguments.keywords
+    given: dict[str, Value] = {**dict(zip(("target", "name", "value"), arguments.positional, strict=False)), **arguments.keywords}
     if method.endswith("item"):
         item = arguments.positional[0] if arguments.positional else given.get("dic")
         havoc.leak(machine, given.get("value"))
