@@ -27,7 +27,7 @@ _START = rb"(?:^|;|\)[ \t]*:|\b(?:else|try|finally)[ \t]*:)[ \t]*"
 _ENDS = rb"(?:\[[^\n]*\])?(?:[ \t]*:[^\n=]+)?[ \t]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
 _STORES = re.compile(_START + rb"(\w[\w.()\[\]'\"]*)\.(\w+)" + _ENDS, re.MULTILINE)
 _SEVERAL = re.compile(_START + rb"\(?([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)\)?[ \t]*=(?!=)", re.MULTILINE)
-_OTHERWISE = re.compile(rb"\b(?:del|global|for|as|in)[ \t]+[\w.\[\]'\"]*\.(\w+)\b")
+_OTHERWISE = re.compile(rb"\b(?:del|for|as)[ \t]+[\w.\[\]'\"]*\.(\w+)\b")
 _ITEMS = re.compile(_START + rb"(\w+)(?:\[[^\n]*\][ \t]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)|[ \t]*(?:[-+*|&^])=)", re.MULTILINE)
 _METHODS = re.compile(
     rb"\b(\w+)(?:\[[^\n\]]*\])?\.(?:" + "|".join(sorted(MUTATORS)).encode() + rb"|__setitem__|move_to_end|appendleft)\("
@@ -48,7 +48,16 @@ class File:
     data: bytes = field(repr=False)
 
     def mentions(self, name: bytes) -> bool:
+        """Say whether a name stands in the file, as a whole word."""
         return name in self.data and re.search(rb"\b" + re.escape(name) + rb"\b", self.data) is not None
+
+    def imports(self, name: bytes) -> bool:
+        """Say whether it may import a module whose name ends in this, by a statement or by a dotted path in a string."""
+        if name not in self.data:
+            return False
+        word = rb"\b" + re.escape(name) + rb"\b"
+        statement = rb"\b(?:import|from)\b[^\n#]*" + word + rb"|\bimport\s*\([^)]*" + word
+        return re.search(statement + rb"|['\"][\w.]*" + word + rb"[\w.]*['\"]", self.data) is not None
 
     @cached_property
     def lasting(self) -> frozenset[str]:
@@ -107,7 +116,7 @@ class Tree:
         real = os.path.realpath(path)
         if real not in self._mentioning:
             stem = _stem(real)
-            self._mentioning[real] = [file for file in self._files if file.path != real and file.mentions(stem)]
+            self._mentioning[real] = [file for file in self._files if file.path != real and file.imports(stem)]
         return self._mentioning[real]
 
     @cached_property
@@ -124,7 +133,7 @@ class Tree:
         bound, changed = set[str](), set[str]()
         for file in self._others(path):
             bound |= file.lasting | ({ANYTHING} if _stem(os.path.realpath(path)) in file.computed else set())
-            if file.path not in followed and not any(each.mentions(_stem(file.path)) for each in texts):
+            if file.path not in followed and not any(each.imports(_stem(file.path)) for each in texts):
                 changed |= file.in_place
         return frozenset(bound), frozenset(changed)
 
