@@ -190,6 +190,7 @@ class Class:
     bases: tuple[Value, ...]
     kind: str = "plain"  # or dataclass, namedtuple, enum, dict (a TypedDict): what makes its constructor
     fields: tuple[str, ...] = ()  # of an enum, its members
+    keyword_only: frozenset[str] = frozenset()  # fields that its constructor does not take by position
 
 
 @dataclass(frozen=True)

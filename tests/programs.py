@@ -132,14 +132,14 @@ Record = tuple[int, dict[str, Any]]
 
 
 @contextlib.contextmanager
-def stubs(records: list[Record]) -> Iterator[None]:
-    """Put modules in the place of `jax.numpy` and the kernel: a call of the kernel is recorded for each line on the way."""
+def stubs(record: Callable[[types.FrameType, dict[str, Any]], object]) -> Iterator[None]:
+    """Put modules in the place of `jax.numpy` and the kernel: `record` is given who calls the kernel, and its geometry."""
 
     def paged_attention(q: Any, k_pages: Any, v_pages: Any, lengths: Any, page_indices: Any, **parameters: Any) -> Any:
         arguments = {"q": q, "k_pages": k_pages, "v_pages": v_pages, "lengths": lengths, "page_indices": page_indices}
         defaults = {parameter.name: parameter.default for parameter in PAGED_ATTENTION.parameters}
         values = geometry_of(PAGED_ATTENTION, arguments | defaults | parameters)
-        records.append((sys._getframe(1).f_lineno, values))
+        record(sys._getframe(1), values)
         return q
 
     names = [".".join(KERNEL.split(".")[: end + 1]) for end in range(len(KERNEL.split(".")))] + ["jax.numpy"]
@@ -172,7 +172,8 @@ class Ran:
 def run(source: str, values: Sequence[Any] = VALUES, calls: int = 60) -> Ran:
     """Execute a program, then each of its functions `f...` for all values of its parameters."""
     records: list[Record] = []
-    with stubs(records), warnings.catch_warnings():
+    record: Callable[[types.FrameType, dict[str, Any]], None] = lambda frame, values: records.append((frame.f_lineno, values))  # noqa: E731
+    with stubs(record), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(source, PATH, "exec", dont_inherit=True)
         space, raised = _execute(code)

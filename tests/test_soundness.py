@@ -97,8 +97,13 @@ def hard_programs() -> Iterator[Any]:
     text = Path(__file__).with_name("hard_programs.txt").read_text()
     for block in text.split("\n## ")[1:]:
         name, _, body = block.partition("\n")
-        call = r"paged_attention(Q, PAGES, PAGES, LENGTHS, TABLE, pages_per_compute_block=\1)"
-        yield pytest.param(HARD_HEADER + re.sub(r"(?<!\w)S\((.*)\)", call, body), id=name)
+        yield pytest.param(HARD_HEADER + with_calls(body), id=name)
+
+
+def with_calls(body: str) -> str:
+    """Return a source in which each `S(x)` is a call of the kernel."""
+    call = r"paged_attention(Q, PAGES, PAGES, LENGTHS, TABLE, pages_per_compute_block=\1)"
+    return re.sub(r"(?<!\w)S\((.*)\)", call, body)
 
 
 HARD_HEADER = """\

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import terms
+from codemods.evaluate import havoc
 from codemods.formulas import both, equal
 from codemods.values import Array, DType, External, Function, Opaque, Reason, Value, is_constant
 
@@ -176,3 +177,10 @@ def _shape(machine: Machine, axes: str, parameter: ast.arg) -> tuple[terms.Int, 
         else:  # variadic, broadcastable or computed: not every rank or size follows
             return None
     return tuple(shape)
+
+
+def run(machine: Machine, *annotations: ast.expr | None) -> None:
+    """Execute what annotations do besides naming a type: now, later or never, as the version of Python and the file have it."""
+    for each in annotations:
+        if each is not None and any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(each)):
+            havoc.maybe(machine, lambda each=each: machine.evaluate(each), "an annotation may change it", each)

@@ -31,6 +31,7 @@ from codemods.values import (
     Transformed,
     Value,
     is_constant,
+    same,
 )
 
 if TYPE_CHECKING:
@@ -157,7 +158,14 @@ def _remembered(machine: Machine, function: Function, values: Mapping[str, Value
     cell = (function.scope, f"{function.name}({given})")
     if machine.state.read(cell) is UNBOUND:
         machine.state.cells[cell] = _run(machine, function, values, arguments.nodes)
-    return machine.read(cell)
+        return machine.read(cell)
+    again: list[Value] = []  # where the cache was cleared, or was too small
+    why = "it may be computed anew"
+    havoc.maybe(machine, lambda: again.append(_run(machine, function, values, arguments.nodes)), why, arguments.node)
+    held = machine.read(cell)
+    if not again or same(again[-1], held) or not is_constant(held):
+        return held
+    return machine.unknown(arguments.text, why, arguments.node)
 
 
 def _run(machine: Machine, function: Function, values: Mapping[str, Value], given: Given | None = None) -> Value:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas, terms
-from codemods.evaluate import arrays, havoc, iteration, mutation, objects
+from codemods.evaluate import arrays, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
 from codemods.values import (
     Array,
+    Bound,
     Choice,
     Class,
     DictRef,
@@ -122,6 +123,8 @@ def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: as
 
 def item(machine: Machine, value: Value, index: Value) -> Value:
     """Return `value[index]`."""
+    if isinstance(index, Instance | tuple):
+        specials.may_run(machine, index)
     match value:
         case Array():
             return arrays.index(value, index, lambda part: iteration.elements(machine, part))
@@ -146,6 +149,8 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
             raise Dies
         case DictRef():
             return _dict_item(machine, value, index)
+        case Class() if (found := objects.class_member(machine, value, "__class_getitem__")) is not UNBOUND:
+            return machine.call(Bound(value, found), (index,))
         case Class(kind="enum") if isinstance(index, str):
             if index not in value.fields:
                 raise Dies
@@ -229,6 +234,8 @@ def _joined(value: Value, chosen: tuple[Any, ...]) -> Value:
 
 def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> None:
     """Execute `receiver[index] = value`."""
+    if isinstance(index, Instance | tuple):
+        specials.may_run(machine, index)
     match receiver:
         case DictRef() if (contents := machine.contents(receiver)) is not None and _is_key(index):
             machine.state.cells[(receiver.id, "contents")] = tuple(_with_item(contents, index, value))
@@ -252,6 +259,12 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             havoc.everything(machine, "a name that is not known is set", names=True)
         case Instance() if objects.special(machine, receiver, "__setitem__", index, value) is not UNBOUND:
             pass
+        case External("sys.modules"):
+            havoc.everything(machine, "a module is replaced", names=True)
+        case Opaque(key=(_, ".", "f_globals" | "f_locals" | "__globals__" | "__dict__", *_)) | Bound(
+            _, "__globals__" | "__dict__"
+        ):
+            havoc.everything(machine, "a name is set in a dict of names", names=True)
         case _:
             mutation.elements_change(machine)  # an unknown object may be an array, or one of ours
             havoc.disturb(machine, "it may have been changed under another name")

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import havoc, names
+from codemods.evaluate import annotations, havoc, names
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.frameworks import MARKS, TRANSPARENT
@@ -31,6 +31,9 @@ _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "e
 
 def function_statement(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     value: Value = make_function(machine, node, node.name)
+    arguments = node.args
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    annotations.run(machine, *(each.annotation for each in parameters if each is not None), node.returns)
     for decorator in reversed(node.decorator_list):
         if isinstance(decorator, ast.Call) and _marks_a_test(machine.evaluate(decorator.func)):
             continue
@@ -116,7 +119,10 @@ def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not _is_class_variable(statement)
     )
     inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
-    cls = Class(node.name, scope.id, bases, _kind(bases), tuple(dict.fromkeys((*inherited, *annotated))))
+    keyword_only = frozenset[str]().union(*(base.keyword_only for base in bases if isinstance(base, Class)))
+    keyword_only |= _keyword_only(node)
+    fields = tuple(dict.fromkeys((*inherited, *annotated)))
+    cls = Class(node.name, scope.id, bases, _kind(bases), fields, keyword_only)
     if cls.kind == "enum":
         return _with_members(machine, cls, node)
     return _made_otherwise(machine, cls, node) or cls
@@ -139,8 +145,22 @@ def _has(machine: Machine, cls: Class, name: str) -> bool:
     return class_member(machine, cls, name) is not UNBOUND
 
 
+def _keyword_only(node: ast.ClassDef) -> set[str]:
+    """Return the fields that a dataclass takes by keyword only, and the `_: KW_ONLY` that makes them so."""
+    found: set[str] = set()
+    behind = any("kw_only=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            marker = ast.unparse(statement.annotation).endswith("KW_ONLY")
+            behind = behind or marker
+            own = ast.unparse(statement.value) if statement.value is not None else ""
+            if (behind and "kw_only=False" not in own) or "kw_only=True" in own:
+                found.add(statement.target.id)
+    return found
+
+
 def _is_class_variable(statement: ast.AnnAssign) -> bool:
-    return "ClassVar" in ast.unparse(statement.annotation)
+    return "ClassVar" in ast.unparse(statement.annotation) or ast.unparse(statement.annotation).endswith("KW_ONLY")
 
 
 def _kind(bases: tuple[Value, ...]) -> str:

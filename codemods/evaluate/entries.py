@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.evaluate import cases, havoc, modules, names, objects
+from codemods.evaluate import cases, havoc, modules, names, objects, outside
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
@@ -73,6 +73,7 @@ class Execution:
     def run(self) -> None:
         """Execute the top level, then each function that may reach a kernel."""
         self.program.allowance = IMPORT_STEPS
+        outside.replace_kernels(self.program, self.source.path)
         modules.run(self.program, self.source.path, min(MAX_STEPS, self._allowance))
         machine = self.program.executed[self.source.path]
         self._complete = machine.steps <= machine.limit
@@ -113,6 +114,24 @@ class Execution:
                 objects.forget(machine, value)
         for name, value in machine.members(scope_id).items():
             self._forget_parts(machine, name, value, found)
+        self._forget_outside(machine)
+
+    def _forget_outside(self, machine: Machine) -> None:
+        """Forget what other files, and the functions of other modules, may have changed before a function runs."""
+        attributes = set[str]()
+        for path, scope_id in self.program.module_scopes.items():
+            found = outside.changes_before(machine, path, scope_id, mine=path == self.source.path)
+            attributes |= found.attributes | found.own
+            for name in self.program.names.get(scope_id, ()):
+                value = machine.state.read((scope_id, name))
+                if name in found.bound or found.anything:
+                    objects.forget(machine, value)
+                    machine.state.cells[(scope_id, name)] = machine.unknown(name, "another file or function may change it")
+                elif isinstance(value, Class | Function) or name in found.names:
+                    self._forget_parts(machine, name, value, found)
+        for owner, name in self.program.cells:
+            if name in attributes and owner not in self.program.scopes and name != "contents":
+                machine.state.cells[(owner, name)] = machine.unknown(name, f"a function may set the attribute `{name}`")
 
     def _forget_parts(self, machine: Machine, name: str, value: Value, found: Changes) -> None:
         """Forget what functions may have changed of an object that the module holds under a name."""
@@ -310,7 +329,7 @@ class Execution:
     def _furnish(self, machine: Machine, made: Instance) -> None:
         """Set the attributes of an object as its initializers do, and forget those that other methods may have changed."""
         owner, base = made.cls, machine.state
-        changed = assigned_attributes(owner, machine)
+        changed = assigned_attributes(owner, machine) | self.program.tree.attributes(owner.name, self.source.path)
         try:
             for name in INITIALIZERS:
                 initializer = objects.class_member(machine, owner, name)

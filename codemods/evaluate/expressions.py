@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays, comprehensions, containers, definitions, havoc, iteration, names, objects, operators
+from codemods.evaluate import (
+    arrays,
+    comprehensions,
+    containers,
+    definitions,
+    havoc,
+    iteration,
+    names,
+    objects,
+    operators,
+    specials,
+)
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
@@ -78,6 +89,7 @@ def arithmetic(machine: Machine, op: ast.operator, left: Value, right: Value) ->
     for side, other, method in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
         if isinstance(side, Instance) and (found := objects.special(machine, side, method, other)) is not UNBOUND:
             return found
+    specials.may_run(machine, right)  # `%` formats it
     if isinstance(left, ListRef) or isinstance(right, ListRef):
         sides = [iteration.elements(machine, each) if isinstance(each, ListRef) else each for each in (left, right)]
         result = operators.binary(operators.NAMES[type(op)], *sides)
@@ -146,6 +158,7 @@ def compare(machine: Machine, op: ast.cmpop, left: Value, right: Value) -> Value
             outcome = _contains(machine, left, right)
             return outcome if isinstance(op, ast.In) else formulas.invert(outcome)
         case _:
+            specials.may_run(machine, left, right)
             sides = [_plain(machine, each) for each in (left, right)]
             return operators.compare(operators.NAMES[type(op)], *sides)
 
@@ -162,7 +175,8 @@ def _plain(machine: Machine, value: Value) -> Value:
 def _contains(machine: Machine, member: Value, container: Value) -> formulas.Formula:
     if isinstance(member, str) and isinstance(container, str):
         return member in container
-    parts = iteration.elements(machine, container)
+    specials.may_run(machine, member, container)
+    parts = iteration.in_any_order(machine, container)
     return formulas.either(*(operators.equals(member, part) for part in parts))
 
 
@@ -194,7 +208,10 @@ def _display(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
             parts.append(machine.evaluate(element))
     if isinstance(node, ast.Tuple):
         return tuple(parts)
-    return containers.make_set(machine, parts) if isinstance(node, ast.Set) else containers.make_list(machine, parts)
+    if isinstance(node, ast.List):
+        return containers.make_list(machine, parts)
+    specials.may_run(machine, *parts, node=node)
+    return containers.make_set(machine, parts)
 
 
 def _dict(machine: Machine, node: ast.Dict) -> Value:
@@ -208,6 +225,7 @@ def _dict(machine: Machine, node: ast.Dict) -> Value:
             items += contents
         else:
             return machine.unknown(_text(node), "what is unpacked into the dict is not known", value)
+    specials.may_run(machine, *(key for key, _ in items), node=node)
     try:
         return containers.make_dict(machine, items)
     except Unmodelled as why:

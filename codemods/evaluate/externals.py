@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES
-from codemods.evaluate import containers, havoc, iteration, mutation, objects
+from codemods.evaluate import havoc, iteration, mutation, objects, specials
 from codemods.evaluate.arguments import Arguments
-from codemods.evaluate.frameworks import PALLAS
+from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.relevance import MUTATORS
 from codemods.evaluate.settings import looked_up
@@ -22,6 +22,7 @@ from codemods.values import (
     DictRef,
     External,
     Function,
+    Instance,
     ListRef,
     Names,
     Opaque,
@@ -40,6 +41,8 @@ def call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
     """Call a function of a library, known by its dotted path."""
     from codemods.evaluate.standard import INTERPRETED
 
+    if path.startswith(("builtins.", "functools.", "operator.", "itertools.", "math.", "heapq.")):
+        specials.may_run(machine, *arguments.values(), node=arguments.node)
     interpreted = INTERPRETED.get(path)
     if interpreted is not None:
         return attempt(machine, arguments, lambda: interpreted(machine, arguments))
@@ -96,7 +99,9 @@ def _opened(machine: Machine, value: Value) -> Value:
 def call_method(machine: Machine, receiver: Value, name: str, arguments: Arguments) -> Value:
     """Call a method of an array, a container, a string or a function."""
     from codemods.evaluate.methods import METHODS
+    from codemods.evaluate.standard.patches import monkeypatch
 
+    specials.may_run(machine, *(receiver, *arguments.values()) if not isinstance(receiver, Instance) else (), node=arguments.node)
     model = MODELS.get(f"array.{name}")
     if model is not None and isinstance(receiver, Array | Quantized | Opaque) and not arguments.spread:
         return _apply_model(machine, model, f"array.{name}", arguments.after(receiver))
@@ -114,24 +119,9 @@ def call_method(machine: Machine, receiver: Value, name: str, arguments: Argumen
             return machine.unknown(arguments.text, text, arguments.node)
     if isinstance(receiver, Names):
         havoc.everything(machine, "names are changed that are not known", arguments.node, names=True)
-    if isinstance(receiver, Opaque) and name in _PATCHING and len(arguments.positional) > 1:  # pytest's monkeypatch
-        return _patch(machine, name, arguments)
+    if isinstance(receiver, Opaque) and name in PATCHING:
+        return monkeypatch(machine, name, arguments)
     return call_unknown(machine, receiver, arguments.after(receiver))
-
-
-_PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
-
-
-def _patch(machine: Machine, name: str, arguments: Arguments) -> None:
-    """Execute `monkeypatch.setattr(target, "name", value)` and its like."""
-    target, key, *values = arguments.positional
-    value = values[0] if values else machine.unknown("nothing", "it is deleted", arguments.node)
-    if isinstance(key, str) and name.endswith("attr"):
-        objects.set_attribute(machine, target, key, value)
-    elif name.endswith("item"):
-        containers.set_item(machine, target, key, value)
-    else:  # the target may be a string, "module.attribute"
-        havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
 
 
 def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:

@@ -15,6 +15,9 @@ MARKS = ("pytest.mark.", "unittest.skip")
 PALLAS = "jax.experimental.pallas."
 """Where the functions are that turn a function into a kernel."""
 
+PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
+"""Methods of `pytest.MonkeyPatch`: of an unknown object that has such a method, it is taken for one."""
+
 _FAILURES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress",
                        "assertRaisesWithPredicateMatch", "xfail", "expectedFailure"})  # fmt: skip
 

@@ -231,6 +231,13 @@ def disturb(machine: Machine, why: str, node: ast.AST | None = None) -> None:
     forget(machine, cells, why, node)
 
 
+def forget_values(machine: Machine, concerns: Callable[[Value], bool], why: str) -> None:
+    """Forget what cells hold, wherever it is something that this concerns."""
+    for cell, value in {**machine.state.shared, **machine.state.cells}.items():
+        if concerns(value) or (isinstance(value, tuple) and any(map(concerns, value))):
+            machine.state.cells[cell] = machine.unknown(cell[1], why)
+
+
 def everything(machine: Machine, why: str, node: ast.AST | None = None, *, names: bool = False) -> None:
     """Forget what all objects hold, and with `names` what the names of modules stand for."""
     held = {**machine.state.shared, **machine.state.cells}

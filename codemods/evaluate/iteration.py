@@ -12,7 +12,7 @@ from codemods.evaluate import arrays, havoc, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, Class, DictRef, Instance, Iterator, ListRef, Opaque, Value, View, describe, is_constant
+from codemods.values import Array, Class, DictRef, Instance, Iterator, ListRef, Opaque, SetRef, Value, View, describe, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -34,6 +34,8 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return tuple(value[index : index + 1] for index in range(min(len(value), MAX_ELEMENTS)))
         case range() if len(value) <= MAX_ELEMENTS:
             return tuple(value)
+        case SetRef() if (contents := machine.contents(value)) is not None and len(contents) > 1 and not _is_ordered(contents):
+            raise Unmodelled("the order of the elements of a set is not known")
         case ListRef() if (contents := machine.contents(value)) is not None:
             return contents
         case DictRef() if (contents := machine.contents(value)) is not None:
@@ -52,6 +54,17 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
             return _members(machine, value)
         case _:
             raise Unmodelled(f"the elements of `{describe(value)}` are not known")
+
+
+def in_any_order(machine: Machine, value: Value) -> tuple[Value, ...]:
+    """Return the elements that iterating a value gives, those of a set in any order."""
+    contents = machine.contents(value) if isinstance(value, SetRef) else None
+    return elements(machine, value) if contents is None else contents
+
+
+def _is_ordered(contents: tuple[Value, ...]) -> bool:
+    """Say whether the elements of a set have an order that does not change from run to run: numbers have."""
+    return all(isinstance(each, int) for each in contents)
 
 
 def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:

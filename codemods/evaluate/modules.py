@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES, PACKAGES
 from codemods.evaluate import havoc
 from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
+from codemods.evaluate.memory import Cell
 from codemods.evaluate.program import Scope
-from codemods.evaluate.state import UNBOUND
+from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND
 from codemods.values import External, ListRef, Module, Opaque, Value, is_constant
 
 if TYPE_CHECKING:
@@ -67,8 +70,55 @@ def resolve(machine: Machine, module: str) -> Value:
     path = _in_tree(machine, module)
     if path is None:
         return External(module)
-    run(machine.program, path)  # now: what it does to other modules is done from here on
+    load(machine, path)
     return Module(path)
+
+
+def load(machine: Machine, path: str) -> None:
+    """Import a module of the tree: what it does to other modules is done from here on, as far as this execution knows.
+
+    For other executions it is not known: who imports what before them is not certain.
+    """
+    program = machine.program
+    if path not in program.executed:
+        why = "what it is depends on which modules are imported before"
+        changed = [cell for cell in machine.state.cells if ABSL_FLAGS != cell[0] < machine.frame.scope.module]
+        before = {cell: machine.unknown(cell[1], why) for cell in changed}
+        for cell, value in run(program, path, before=before).items():
+            machine.state.cells[cell] = value
+    _attach(program, path)
+
+
+def _attach(program: Program, path: str) -> None:
+    """Make a module an attribute of its package, whose top level is being executed."""
+    parent, name = _package(path)
+    if parent in program.running and path not in program.attached:
+        program.attached.add(path)
+        program.executed[parent].state.cells[(program.module_scopes[parent], name)] = Module(path)
+
+
+def _package(path: str) -> tuple[str, str]:
+    """Return the file of the package that a module lies in, and the module's name there."""
+    inner = Path(path).parent if Path(path).stem == "__init__" else Path(path).with_suffix("")
+    return str(inner.parent / "__init__.py"), inner.name
+
+
+def _forget_submodules(machine: Machine, path: str, scope_id: int) -> None:
+    """Forget what a package holds under the name of a module in it that is not imported there: whoever imports it replaces it."""
+    if Path(path).name != "__init__.py":
+        return
+    for entry in Path(path).parent.iterdir():
+        cell = (scope_id, entry.stem)
+        inner = entry / "__init__.py" if entry.suffix == "" else entry
+        held = machine.state.read(cell) if entry.suffix in ("", ".py") else UNBOUND
+        if (
+            held is not UNBOUND
+            and not isinstance(held, Module | External)
+            and str(inner) not in machine.program.attached
+            and inner.is_file()
+        ):
+            why = f"importing the module `{entry.stem}` of the package replaces it"
+            machine.state.cells[cell] = machine.unknown(entry.stem, why)
 
 
 def _in_tree(machine: Machine, module: str) -> str | None:
@@ -99,7 +149,8 @@ def _is_modelled(path: str) -> bool:
 
 def _from(machine: Machine, module: str, name: str) -> Value:
     if _is_callee(machine, module, name):
-        return External(f"{module}.{name}")
+        patched = machine.state.read((PATCHED, f"{module}.{name}"))
+        return External(f"{module}.{name}") if patched is UNBOUND else patched
     parent = resolve(machine, module)
     return External(f"{parent.path}.{name}") if isinstance(parent, External) else member(machine, parent, name)
 
@@ -110,12 +161,19 @@ def member(machine: Machine, module: Module, name: str) -> Value:
     dotted = program.dotted(path)
     if _is_callee(machine, dotted, name) or _is_modelled(f"{dotted}.{name}"):
         return External(f"{dotted}.{name}")
+    if machine.state.read((program.module_scopes[path], "__class__")) is not UNBOUND:
+        return machine.unknown(name, "its module is given another class")
     held = machine.read((program.module_scopes[path], name))
     if held is not UNBOUND:
         return held
     if path.endswith("__init__.py") and (inner := program.find(f"{program.package_of(path)}.{name}", path)) is not None:
-        run(program, inner)
-        return Module(inner)
+        load(machine, inner)
+        held = machine.read((program.module_scopes[path], name))  # which importing it may set
+        return Module(inner) if held is UNBOUND else held
+    given = machine.read((program.module_scopes[path], "__getattr__"))
+    if given is not UNBOUND:
+        havoc.maybe(machine, lambda: machine.call(given, (name,)), "`__getattr__` of a module changes it")
+        return machine.unknown(name, "`__getattr__` of its module gives it")
     reached = program.executed[path]
     why = "too much is imported to follow" if reached.steps > reached.limit else f"`{name}` was not found in {path}"
     return Opaque(("imported", path, name), name, machine.reason(why))
@@ -126,16 +184,31 @@ def _star(machine: Machine, module: str) -> None:
     from codemods.evaluate import names
 
     value = resolve(machine, module)
+    mine = machine.members(machine.frame.scope.id)
     if not isinstance(value, Module):
+        for name, own in mine.items():
+            if is_constant(own) and not name.startswith("_"):
+                names.bind(machine, name, machine.unknown(name, f"`from {module} import *` may replace it"))
         return
     scope = machine.program.module_scopes[value.name]
     held = machine.members(scope)
     listed = machine.read((scope, "__all__"))
     contents = machine.contents(listed) if isinstance(listed, ListRef) else listed
-    chosen = contents if isinstance(contents, tuple) else [name for name in held if not name.startswith("_")]
-    for name in chosen:
-        if name in held:
+    if isinstance(contents, tuple):
+        for name in contents:
+            if isinstance(name, str):
+                names.bind(machine, name, member(machine, value, name))
+        return
+    for name in {*held, *(mine if Path(value.name).name == "__init__.py" or listed is not UNBOUND else ())}:
+        if listed is not UNBOUND and name in mine:  # nobody knows what is listed
+            names.bind(machine, name, machine.unknown(name, f"`from {module} import *` may replace it"))
+        elif name.startswith("_"):
+            pass
+        elif name in held:
             names.bind(machine, name, held[name])
+        elif machine.program.find(f"{machine.program.package_of(value.name)}.{name}", value.name) is not None:
+            why = f"`from {module} import *` brings the module `{name}` if it has been imported"
+            names.bind(machine, name, machine.unknown(name, why))
 
 
 def _top_level(machine: Machine, node: ast.stmt) -> None:
@@ -148,14 +221,20 @@ def _top_level(machine: Machine, node: ast.stmt) -> None:
         machine.state = machine.state.assume(machine.coin("the module is executed to its end"), branch=True) or machine.state
 
 
-def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
+def run(program: Program, path: str, limit: int = MAX_STEPS, before: Mapping[Cell, Value] | None = None) -> Mapping[Cell, Value]:
     """Execute a module of the tree once; its cells are in `program.cells` from then on. `limit` is for one that is scanned.
 
     A module that is being executed already (a cycle of imports) is left as far as it has come. Modules that are only
     imported share an allowance of steps: how deep a tree's imports go must not decide how long a run takes.
+
+    Args:
+        before: what those who import it have set so far of other modules.
+
+    Returns:
+        What it has set of other modules.
     """
     if path in program.executed:
-        return
+        return {}
     if path in program.scanned:
         machine = Machine(program, limit=limit)
     else:
@@ -170,16 +249,28 @@ def run(program: Program, path: str, limit: int = MAX_STEPS) -> None:
         if machine.limit <= 0:
             machine.steps += 1
             program.left_out += 1
-        return
+        return {}
     if path not in program.scanned:
         program.allowance -= len(source.text) // BYTES_PER_STEP
+    machine.state.cells.update(before or {})
     machine.state.cells[(scope_id, "__name__")] = "__imported__"
     machine.state.cells[(scope_id, "__file__")] = path
+    program.running.add(path)
+    _attach(program, path)
     with machine.entered(Frame(scope)), suppress(Exhausted, RecursionError):  # what was bound so far is bound
         for node in source.tree.body:
             _top_level(machine, node)
         havoc.settle(machine)
-    program.keep(machine.state.cells)
+    from codemods.evaluate import outside
+
+    program.running.discard(path)
+    with machine.entered(Frame(scope)):
+        _forget_submodules(machine, path, scope_id)
+        outside.settle(machine, path, scope_id)
+        others = {cell: value for cell, value in machine.state.cells.items() if ABSL_FLAGS != cell[0] < scope_id}
+        unknown = {cell: machine.unknown(cell[1], "what it is depends on which modules are imported before") for cell in others}
+    program.keep({**machine.state.cells, **unknown})
     program.left_out += machine.steps > machine.limit
     if path not in program.scanned:
         program.allowance -= machine.steps
+    return {cell: value for cell, value in others.items() if value is not (before or {}).get(cell, UNBOUND)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
 from codemods.evaluate import arrays, containers, havoc, modules, mutation
+from codemods.evaluate.frameworks import PATCHING
 from codemods.evaluate.library import MODELS, Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.memory import Cell
@@ -28,6 +29,7 @@ from codemods.values import (
     Partial,
     Quantized,
     Value,
+    is_constant,
     lineage,
 )
 
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 """Attributes of an unknown object that stay as they are: arrays do not change their shape."""
+
+_REMAKING = frozenset({"__defaults__", "__kwdefaults__", "__code__", "__bases__", "__class__", "cell_contents"})
+"""Attributes that make something else of a function, a class, an object or a closure."""
 
 _OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
 """Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
@@ -57,6 +62,10 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             if patched is not UNBOUND:
                 return patched
             return Bound(value, name) if path in CALLEES and name in LOOKING else External(f"{path}.{name}")
+        case Module(path) if name == "__dict__":
+            return Names(machine.program.module_scopes[path])
+        case Module() if name in ("__setattr__", "__delattr__"):
+            return Partial(External(f"builtins.{name.strip('_')}"), (value,), ())
         case Module():
             return modules.member(machine, value, name)
         case Instance():
@@ -69,7 +78,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
         case Array() | Quantized():
             found = arrays.attribute(value, name)
             return Bound(value, name) if found is None else found
-        case Opaque() if f"array.{name}" in MODELS and name not in _FIXED:
+        case Opaque() if (f"array.{name}" in MODELS and name not in _FIXED) or name in PATCHING:
             return Bound(value, name)
         case Opaque():
             return value.attribute(name, 0 if name in _FIXED or value.pure else machine.state.epoch)
@@ -152,6 +161,9 @@ def class_member(machine: Machine, cls: Class, name: str) -> Value:
 
 def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) -> None:
     """Execute `receiver.name = value`."""
+    if name in _REMAKING:
+        havoc.forget_values(machine, lambda held: _is_made_of(held, receiver), f"`{name}` is set: it is another thing now")
+        havoc.everything(machine, f"`{name}` of something is set", names=name == "cell_contents")
     match receiver:
         case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
             havoc.everything(machine, f"setting `{name}` runs code of its class")
@@ -168,6 +180,21 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
         case _:
             havoc.disturb(machine, "it may have been set under another name")
             machine.state.epoch += 1  # an unknown object has changed
+
+
+def _is_made_of(held: Value, receiver: Value) -> bool:
+    """Say whether a value changes when something else is made of the receiver: a function, a class or an object."""
+    match receiver, held:
+        case Function(node), Function(other):
+            return node is other
+        case Class(scope=scope), (Class() as cls) | Instance(cls=cls):
+            return any(each.scope == scope for each in lineage(cls))
+        case Instance(id), Instance(other):
+            return id == other
+        case Opaque() | Bound(), _:
+            return is_constant(held)
+        case _:
+            return False
 
 
 def cell_of(machine: Machine, receiver: Value, name: str) -> Cell | None:
@@ -253,7 +280,8 @@ def _reads_environment(cls: Class) -> bool:
 
 def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
     cls = made.cls
-    given = dict(zip(cls.fields, arguments.positional, strict=False)) | arguments.keywords
+    by_position = [name for name in cls.fields if name not in cls.keyword_only]
+    given = dict(zip(by_position, arguments.positional, strict=False)) | arguments.keywords
     for name in cls.fields:
         value = given.get(name, UNBOUND)
         if value is UNBOUND and _reads_environment(cls):

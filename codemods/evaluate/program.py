@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codemods.evaluate.consumption import Consumption, consumptions
+from codemods.evaluate.tree import Tree
 from codemods.files import NOTEBOOK, searchable
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Value
@@ -59,8 +60,11 @@ class Program:
         self._sources = {source.path: source for source in sources}
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
+        self.running: set[str] = set()  # the modules that are being executed
+        self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
+        self.tree = Tree(root)
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods.evaluate import (
+    annotations,
     definitions,
     exceptions,
     expressions,
@@ -52,6 +53,8 @@ def _assign(machine: Machine, node: ast.Assign) -> None:
 def _annotated(machine: Machine, node: ast.AnnAssign) -> None:
     if node.value is not None:
         names.assign(machine, node.target, machine.evaluate(node.value))
+    if machine.frame.scope.kind != "function":
+        annotations.run(machine, node.annotation)
 
 
 def _augmented(machine: Machine, node: ast.AugAssign) -> None:

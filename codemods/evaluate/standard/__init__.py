@@ -2,8 +2,30 @@
 
 from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
+from codemods.evaluate.standard import (  # each fills the table
+    functions,
+    imports,
+    numbers,
+    objects,
+    options,
+    ordering,
+    patches,
+    sequences,
+    sharding,
+    trees,
+)
 
-# each fills the table
-from codemods.evaluate.standard import functions, numbers, objects, options, ordering, sequences, sharding, trees
-
-__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "options", "ordering", "sequences", "sharding", "trees"]
+__all__ = [
+    "INTERPRETED",
+    "contracts",
+    "functions",
+    "imports",
+    "numbers",
+    "objects",
+    "options",
+    "ordering",
+    "patches",
+    "sequences",
+    "sharding",
+    "trees",
+]

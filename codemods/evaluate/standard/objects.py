@@ -101,33 +101,6 @@ def _execute(machine: Machine, arguments: Arguments) -> Value:
     raise Unmodelled("the result of code in a string")
 
 
-@interprets("unittest.mock.patch.object")
-def _patch(machine: Machine, arguments: Arguments) -> Value:
-    """An attribute that is replaced for some time is not known from then on."""
-    target, name = arguments.positional[:2]
-    cell = objects.cell_of(machine, target, name) if isinstance(name, str) else None
-    if cell is None:
-        havoc.everything(machine, "an attribute is replaced for some time", arguments.node, names=True)
-    else:
-        machine.memory.volatile[cell] = machine.unknown(cell[1], "it is replaced for some time", arguments.node)
-        havoc.forget(machine, [cell], "it is replaced for some time", arguments.node)
-    raise Unmodelled("a patch")
-
-
-@interprets("unittest.mock.patch.dict")
-def _patch_dict(machine: Machine, arguments: Arguments) -> Value:
-    """Some items of a dict are replaced for some time; those of the environment are not known anyway."""
-    if arguments.positional[0] not in (External("os.environ"), "os.environ"):
-        havoc.everything(machine, "some dict is replaced for some time", arguments.node, names=True)
-    raise Unmodelled("a patch")
-
-
-@interprets("unittest.mock.patch", "unittest.mock.patch.multiple")
-def _patch_anything(machine: Machine, arguments: Arguments) -> Value:
-    havoc.everything(machine, "something is replaced for some time", arguments.node, names=True)
-    raise Unmodelled("a patch")
-
-
 @interprets("builtins.isinstance")
 def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     value, kinds = arguments.positional
@@ -137,8 +110,22 @@ def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     if all(name in plain for name in names) and (is_constant(value) or isinstance(value, tuple)):
         return isinstance(value, tuple(plain[name] for name in names))
     if isinstance(value, Instance) and all(isinstance(kind, Class) for kind in wanted):
-        return any(kind in (value.cls, *value.cls.bases) for kind in wanted)
+        classes = {each.scope for each in objects.lineage(value.cls)}
+        if any(kind.scope in classes for kind in wanted):
+            return True
+        if value.cls.kind != "open" and not any(_decides_instances(machine, kind) for kind in wanted):
+            return False
     return machine.coin(text_of(arguments))
+
+
+def _decides_instances(machine: Machine, kind: Class) -> bool:
+    """Say whether a class may take objects of other classes for its own, as an abstract one does."""
+    return any(
+        External("builtins.object") != base
+        for each in objects.lineage(kind)
+        for base in each.bases
+        if not isinstance(base, Class)
+    )
 
 
 @interprets("builtins.super")

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @interprets("builtins.sorted")
 def _sorted(machine: Machine, arguments: Arguments) -> Value:
-    parts = iteration.elements(machine, arguments.positional[0])
+    read = iteration.elements if arguments.keywords.get("key") is not None else iteration.in_any_order
+    parts = read(machine, arguments.positional[0])
     backwards = arguments.keywords.get("reverse", False)
     if not isinstance(backwards, bool):
         raise Unmodelled("whether the order is reversed is not known")
@@ -83,7 +84,8 @@ def _extreme(name: str) -> Interpreted:
 
 
 def _extreme_by_key(machine: Machine, values: Sequence[Value], arguments: Arguments, backwards: bool) -> Value:
-    parts = iteration.elements(machine, values[0]) if len(values) == 1 else values
+    read = iteration.elements if arguments.keywords.get("key") is not None else iteration.in_any_order
+    parts = read(machine, values[0]) if len(values) == 1 else values
     if not parts:
         if "default" in arguments.keywords:
             return arguments.keywords["default"]

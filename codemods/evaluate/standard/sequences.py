@@ -49,7 +49,7 @@ def _len(machine: Machine, value: Value) -> Value:
         case Instance():
             return objects.special(machine, value, "__len__")
         case _:
-            return len(iteration.elements(machine, value))
+            return len(iteration.in_any_order(machine, value))
 
 
 @computes("builtins.range")
@@ -89,7 +89,7 @@ def _list(machine: Machine, value: Value = ()) -> Value:
 
 @computes("builtins.set", "builtins.frozenset")
 def _set(machine: Machine, value: Value = ()) -> Value:
-    return containers.make_set(machine, iteration.elements(machine, value))
+    return containers.make_set(machine, iteration.in_any_order(machine, value))
 
 
 @interprets("builtins.dict", "collections.OrderedDict", "types.SimpleNamespace")
@@ -194,12 +194,12 @@ def _sum(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.any")
 def _any(machine: Machine, arguments: Arguments) -> Value:
-    return formulas.either(*map(machine.truth, iteration.elements(machine, arguments.positional[0])))
+    return formulas.either(*map(machine.truth, iteration.in_any_order(machine, arguments.positional[0])))
 
 
 @interprets("builtins.all")
 def _all(machine: Machine, arguments: Arguments) -> Value:
-    return formulas.both(*map(machine.truth, iteration.elements(machine, arguments.positional[0])))
+    return formulas.both(*map(machine.truth, iteration.in_any_order(machine, arguments.positional[0])))
 
 
 @interprets("builtins.next")
