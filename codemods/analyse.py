@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.callers import find
+from codemods.callers import find, importers
 from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
@@ -127,6 +127,8 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
             for node in execution.unfinished:
                 unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))
 
+    for candidate in importers(sources, root):
+        program.tree.add_importer(candidate.path, candidate.data)
     execute(sources, (), FILE_STEPS)
     holders = {site.source.path: site.source for site in sites.values()}
     callers = find(list(holders.values()), root, beside=sources)

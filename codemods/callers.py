@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from codemods.config import Configuration
 from codemods.evaluate.relevance import relevance
-from codemods.files import discover, searchable
+from codemods.files import Candidate, discover, searchable
 from codemods.notebook import source_of
 from codemods.source import Source, SourceError
 from codemods.words import Words
@@ -47,6 +47,15 @@ def find(sources: Sequence[Source], root: Path, beside: Sequence[Source] = ()) -
                 _ = source.tree
                 callers.append(source)
     return Callers(callers, names)
+
+
+def importers(sources: Sequence[Source], root: Path) -> Iterator[Candidate]:
+    """Yield the files below `root` that may import one of `sources`: what else they change is not known when it is executed."""
+    stems = {source.path: _module(source.path) for source in sources}
+    known = {os.path.realpath(path) for path in stems}
+    for candidate in discover([str(root)], Configuration(), Words(stems.values())).candidates:
+        if b"import" in candidate.data and os.path.realpath(candidate.path) not in known:
+            yield candidate
 
 
 def _module(path: str) -> bytes:

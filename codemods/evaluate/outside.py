@@ -24,7 +24,7 @@ _WHY = "another file may change it"
 def settle(machine: Machine, path: str, scope_id: int) -> None:
     """Forget of a module that was executed what others may have changed of it before somebody imports it."""
     bound, changed = machine.program.tree.before_import(path, machine.program.running)
-    for name, value in machine.members(scope_id).items():
+    for name, value in machine.members(scope_id).items() if bound | changed else ():
         if name in bound | changed or ANYTHING in bound:
             objects.forget(machine, value)
         if name in bound or ANYTHING in bound:

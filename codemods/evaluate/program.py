@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,14 +57,15 @@ class Program:
     """
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
-        self._sources = {source.path: source for source in sources}
+        self.tree = Tree(self.find)
+        self._sources: dict[str, Source] = {}
+        self._add(sources)
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.running: set[str] = set()  # the modules that are being executed
         self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
-        self.tree = Tree(root)
         self._root = root
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
@@ -76,12 +77,17 @@ class Program:
         self.names: dict[int, set[str]] = {}  # by scope or object: its names among them
         self.arrays: dict[tuple[int, str], Value] = {}  # those among them that hold arrays
 
-    def scan(self, sources: Iterable[Source]) -> None:
+    def scan(self, sources: Collection[Source]) -> None:
         """Take files among those that are scanned; one that was only imported so far is to be executed anew."""
+        self._add(sources)
         for source in sources:
-            self._sources[source.path] = source
             self.scanned.add(source.path)
             self.executed.pop(source.path, None)
+
+    def _add(self, sources: Iterable[Source]) -> None:
+        for source in sources:
+            self._sources[source.path] = source
+            self.tree.add(source.path, source.text)
 
     def keep(self, cells: Mapping[tuple[int, str], Value]) -> None:
         """Keep what the top level of a module left behind."""
@@ -113,7 +119,7 @@ class Program:
                 _ = source.tree
             except (OSError, SourceError):
                 return None
-            self._sources[path] = source
+            self._add([source])
         return self._sources[path]
 
     def find(self, module: str, importer: str) -> str | None:

@@ -1,6 +1,6 @@
-"""The files of the tree as bytes: what they may change of modules that they mention.
+"""The files of a program as bytes: what they may change of modules that they import.
 
-It looks at the bytes of files that mention the name of the module, for what is assigned to attributes and what is changed in
+It looks at the bytes of files that import a module of that name, for what is assigned to attributes and what is changed in
 place. A name is taken for that of the module wherever it stands: to know less is always sound.
 """
 
@@ -9,20 +9,21 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from codemods.callees import CALLEES
-from codemods.config import Configuration
 from codemods.evaluate.relevance import KERNELS, MUTATORS
 from codemods.evaluate.sharing import ANYTHING, Changes
-from codemods.files import discover
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
 from codemods.words import Words
 
+_IMPORTS = re.compile(rb"\b(?:import|from)\b([^\n#]*)|\bimport\s*\(([^)]*)|['\"]([\w.]*)['\"]")
+_STATEMENTS = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))|['\"]([\w.]+)['\"]", re.MULTILINE)
+_WORD = re.compile(rb"\w+")
 _START = rb"(?:^|;|\)[ \t]*:|\b(?:else|try|finally)[ \t]*:)[ \t]*"
 _ENDS = rb"(?:\[[^\n]*\])?(?:[ \t]*:[^\n=]+)?[ \t]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
 _STORES = re.compile(_START + rb"(\w[\w.()\[\]'\"]*)\.(\w+)" + _ENDS, re.MULTILINE)
@@ -51,13 +52,27 @@ class File:
         """Say whether a name stands in the file, as a whole word."""
         return name in self.data and re.search(rb"\b" + re.escape(name) + rb"\b", self.data) is not None
 
-    def imports(self, name: bytes) -> bool:
-        """Say whether it may import a module whose name ends in this, by a statement or by a dotted path in a string."""
-        if name not in self.data:
-            return False
-        word = rb"\b" + re.escape(name) + rb"\b"
-        statement = rb"\b(?:import|from)\b[^\n#]*" + word + rb"|\bimport\s*\([^)]*" + word
-        return re.search(statement + rb"|['\"][\w.]*" + word + rb"[\w.]*['\"]", self.data) is not None
+    @classmethod
+    def read(cls, path: str) -> File | None:
+        """Read a file; None if that is not possible."""
+        try:
+            return cls(path, Path(path).read_bytes())
+        except OSError:
+            return None
+
+    @cached_property
+    def imported(self) -> frozenset[bytes]:
+        """The words in its imports and in strings with dots: the modules that it may import."""
+        texts = [text for found in _IMPORTS.findall(self.data) for text in found]
+        return frozenset(word for text in texts for word in _WORD.findall(text))
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """The dotted names of the modules that it imports, and those in strings: of a plugin, for example."""
+        found = [name for names in _STATEMENTS.findall(self.data) for name in names if name]
+        return frozenset(
+            each.strip().partition(" ")[0] for names in found for each in names.decode("ascii", "replace").split(",")
+        )
 
     @cached_property
     def lasting(self) -> frozenset[str]:
@@ -94,82 +109,101 @@ def _quoted(texts: Iterable[bytes]) -> frozenset[str]:
 
 
 class Tree:
-    """The files of a tree, read once.
+    """The files that a program is known to consist of, and the conftest files above them.
+
+    Those are the scanned files, all that they import, and who may import them, with what they import themselves: the files that
+    may be executed before. Any other file is taken to change nothing.
 
     Args:
-        root: the folder of the tree.
+        find: finds the file of a module by its name, for the file that imports it.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._mentioning: dict[str, list[File]] = {}
+    def __init__(self, find: Callable[[str, str], str | None]) -> None:
+        self._find = find
+        self._files: dict[str, File] = {}
         self._names: dict[str, frozenset[str]] = {}
+        self._above: dict[str, list[File]] = {}  # by folder
         self.changes: dict[tuple[str, bool], Changes] = {}  # see `changes_before`
 
-    @cached_property
-    def _files(self) -> list[File]:
-        found = discover([str(self._root)], Configuration(), Words([b"import"])).candidates
-        return [File(os.path.realpath(each.path), each.data) for each in found]
+    def add(self, path: str, data: bytes) -> None:
+        """Take a file among those of the program."""
+        real = os.path.realpath(path)
+        self._files[real] = File(real, data)
+        self._names.clear()
+        self.changes.clear()
+
+    def add_importer(self, path: str, data: bytes) -> None:
+        """Take a file among those of the program that may import what is scanned, and what it imports itself."""
+        self.add(path, data)
+        for file in self._imported(self._files[os.path.realpath(path)]):
+            self._files.setdefault(file.path, file)
 
     def _others(self, path: str) -> list[File]:
-        """Return the files that mention a module."""
+        """Return the files that may import a module, with the conftest files above it."""
         real = os.path.realpath(path)
-        if real not in self._mentioning:
-            stem = _stem(real)
-            self._mentioning[real] = [file for file in self._files if file.path != real and file.imports(stem)]
-        return self._mentioning[real]
+        stem = _stem(real)
+        return [file for file in self._files.values() if file.path != real and stem in file.imported] + self._conftests(real)
 
-    @cached_property
-    def _conftests(self) -> list[File]:
-        return [file for file in self._files if file.path.endswith("conftest.py")]
+    def _conftests(self, path: str) -> list[File]:
+        """Return the conftest files that pytest imports before the tests in a file, with what they import from beside them."""
+        folder = os.path.dirname(path)
+        if folder not in self._above:
+            above = [] if folder == os.path.dirname(folder) else self._conftests(folder)
+            conftest = File.read(os.path.join(folder, "conftest.py"))
+            self._above[folder] = above if conftest is None else [*above, conftest, *self._imported(conftest)]
+        return [file for file in self._above[folder] if file.path != path]
+
+    def _imported(self, file: File) -> Iterator[File]:
+        """Yield the files that a file which is not executed may import."""
+        for module in file.modules:
+            found = self._find(module, file.path)
+            if found is not None and (read := File.read(os.path.realpath(found))) is not None:
+                yield read
 
     def before_import(self, path: str, importers: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Return the names of a module that other files set, and those of which they change the objects, whoever imports them.
 
         What a file that the importers mention changes in place is known when they have imported it.
         """
+        real = os.path.realpath(path)
         followed = {os.path.realpath(each) for each in importers}
-        texts = [file for file in self._files if file.path in followed]
+        texts = [file for each in followed if (file := self._files.get(each)) is not None]
+        conftests = {file.path: file for each in followed for file in self._conftests(each)}
+        stem = _stem(real)
         bound, changed = set[str](), set[str]()
-        for file in self._others(path):
-            bound |= file.lasting | ({ANYTHING} if _stem(os.path.realpath(path)) in file.computed else set())
-            if file.path not in followed and not any(each.imports(_stem(file.path)) for each in texts):
-                changed |= file.in_place
+        for file in (*self._files.values(), *conftests.values()):
+            if file.path != real and stem in file.imported:
+                bound |= file.lasting | ({ANYTHING} if stem in file.computed else set())
+                if file.path not in followed and not any(_stem(file.path) in each.imported for each in texts):
+                    changed |= file.in_place
         return frozenset(bound), frozenset(changed)
 
     def before_call(self, path: str) -> frozenset[str]:
         """Return the names of a module that other files may set or change before a function runs, in tests also for some time."""
         if path not in self._names:
-            real = os.path.realpath(path)
-            conftests = (file for file in self._conftests if _is_conftest_of(file.path, real))
-            found = set[str]()
-            for file in (*self._others(path), *conftests):
-                found |= file.lasting | file.in_place | file.patched | ({ANYTHING} if _stem(real) in file.computed else set())
+            stem, found = _stem(os.path.realpath(path)), set[str]()
+            for file in self._others(path):
+                found |= file.lasting | file.in_place | file.patched | ({ANYTHING} if stem in file.computed else set())
             self._names[path] = frozenset(found)
         return self._names[path]
 
     def attributes(self, name: str, path: str) -> frozenset[str]:
         """Return the attributes that other files may set of the objects of a class."""
         real, word = os.path.realpath(path), name.encode()
-        others = (file for file in self._files if file.path != real and file.mentions(word))
+        others = (file for file in self._files.values() if file.path != real and file.mentions(word))
         return frozenset[str]().union(*(file.own | file.lasting for file in others))
-
-    @cached_property
-    def _replacements(self) -> list[tuple[str, File]]:
-        """The kernels, by their dotted paths, in the place of which a file puts something."""
-        words, found = Words(), list[tuple[str, File]]()
-        for file in self._files:
-            if words.occur_in(file.data) and not (file.lasting | file.patched).isdisjoint(KERNELS):
-                found += [(kernel, file) for kernel in CALLEES if _replaces(file, *kernel.rsplit(".", 1))]
-        return found
 
     def replaced_kernels(self, path: str) -> Mapping[str, str]:
         """Return the kernels in the place of which a file puts something, for good or in the tests of `path`, and the file."""
-        real = os.path.realpath(path)
+        real, words = os.path.realpath(path), Words()
+        conftests = self._conftests(real)
+        known = {file.path: file for file in (*self._files.values(), *conftests) if file.path != real}
         return {
             kernel: file.path
-            for kernel, file in self._replacements
-            if file.path != real and (kernel.rpartition(".")[2] in file.lasting or _is_conftest_of(file.path, real))
+            for file in known.values()
+            if words.occur_in(file.data) and not (file.lasting | file.patched).isdisjoint(KERNELS)
+            for kernel in CALLEES
+            if (kernel.rpartition(".")[2] in file.lasting or file in conftests) and _replaces(file, *kernel.rsplit(".", 1))
         }
 
 
@@ -200,7 +234,3 @@ def _replaces(file: File, module: str, name: str) -> bool:
             case _:
                 pass
     return False
-
-
-def _is_conftest_of(file: str, path: str) -> bool:
-    return Path(file).name == "conftest.py" and Path(file).parent in Path(path).parents
