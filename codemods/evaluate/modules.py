@@ -117,7 +117,10 @@ def member(machine: Machine, module: Module, name: str) -> Value:
         run(program, inner)
         return Module(inner)
     reached = program.executed[path]
-    why = "too much is imported to follow" if reached.steps > reached.limit else f"`{name}` was not found in {path}"
+    if reached.steps > reached.limit:
+        why = "too much is imported to follow"
+    else:  # it may come from a module that was left out, by `import *`
+        why = f"`{name}` was not found in {path}{': too much is imported to follow all of it' if program.left_out else ''}"
     return Opaque(("imported", path, name), name, machine.reason(why))
 
 
