@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
-from codemods.codes import UNUSED
+from codemods.codes import UNUSED, severity
 from codemods.evaluate.relevance import states_contract
 from codemods.files import NOTEBOOK, Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Report
@@ -60,6 +60,7 @@ class Examination:
     Attributes:
         judged: all that the analysis found.
         kept: what neither the settings nor a comment leave out, with what is unproven.
+        selected: the settings leave out rules that were judged.
     """
 
     project: Project
@@ -68,6 +69,7 @@ class Examination:
     errors: list[FileError]
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
     kept: list[Finding] = field(default_factory=list[Finding])
+    selected: bool = False
 
     @property
     def findings(self) -> list[Finding]:
@@ -137,6 +139,7 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse, *
         for site in sites:
             verdicts = {code: verdict for code, verdict in site.verdicts.items() if reports(code)}
             result.call_sites.append(replace(site, verdicts=verdicts))
+            result.selected |= any(severity(code) != "hint" for code in site.verdicts.keys() - verdicts)
     return result
 
 
@@ -152,6 +155,7 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
         ),
         files=found.files,
         parsed=sum(len(each.sources) for each in examined),
+        selected=any(each.selected for each in examined),
     )
     sources = {path: source for each in examined for path, source in each.sources.items()}
     return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))

@@ -94,7 +94,10 @@ class FileError:
 
 @dataclass
 class Report:
-    """All that one run found; `files` were looked at, `parsed` of them were worth parsing."""
+    """All that one run found; `files` were looked at, `parsed` of them were worth parsing.
+
+    `selected` says that the verdicts of some rules are left out, as the settings ask for: what is proven is so by the others.
+    """
 
     findings: list[Finding] = field(default_factory=list[Finding])
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
@@ -102,3 +105,4 @@ class Report:
     files: int = 0
     parsed: int = 0
     fixed: int = 0
+    selected: bool = False
