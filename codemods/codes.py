@@ -14,7 +14,7 @@ class OwnCode(NamedTuple):
     explanation: str
 
 
-FILE_ERROR, UNUSED = "SC901", "SC902"
+SIGNATURE, FILE_ERROR, UNUSED = "SC116", "SC901", "SC902"
 
 HINTS = ("SC5", UNUSED)
 """Prefixes of the codes that are off unless selected."""
@@ -24,6 +24,17 @@ OWN_CODES = {
         "contract-relation",
         "a relation of your own contract must hold",
         "A call of a function decorated with `@shapecheck.contract(...)` breaks one of its relations; the message quotes it.",
+    ),
+    SIGNATURE: OwnCode(
+        "signature",
+        "the arguments must fit the parameters",
+        (
+            "Python raises a TypeError for a call without an argument that has no default, with a keyword that the function does "
+            "not have, with too many arguments by position, or with one given twice. At call time that error is Python's own, or "
+            "a RuntimeError of torch's. A kernel that several versions of a library define takes here what any of these versions "
+            "takes. Code in a `try` that catches a TypeError may be meant to find out which version it has: there such a call is "
+            "not reported."
+        ),
     ),
     FILE_ERROR: OwnCode(
         "file-error",
