@@ -8,11 +8,12 @@ import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from codemods.files import NOTEBOOK
-from codemods.source import Cell, Source, SourceError, lines_before, parse
+from codemods.source import Cell, Source, SourceError, Span, parse
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)  # what stands for one character
@@ -97,14 +98,28 @@ class Notebook(Source):
         index = bisect_right([cell.first for cell in self._places], line) - 1
         return self._places[index] if index >= 0 else None
 
+    def in_file(self, span: Span) -> Span:
+        (line, column), (end_line, end_column) = (
+            self._in_json(*place) for place in ((span.line, span.column), (span.end_line, span.end_column))
+        )
+        return replace(span, line=line, column=column, end_line=end_line, end_column=end_column, cell=None)
+
+    def _in_json(self, line: int, column: int) -> tuple[int, int]:
+        """Return where a place of the text is in the file."""
+        index = bisect_right([cell.first for cell in self._places], line) - 1
+        before = self.text[self.line_starts[self._places[index].first - 1] : self.line_starts[line - 1]].decode()
+        position = _places(self._json, self._cells[index])[len(before) + column - 1]
+        return self._json.count("\n", 0, position) + 1, position - self._json.rfind("\n", 0, position)
+
     @cached_property
     def _places(self) -> list[Cell]:
         places: list[Cell] = []
-        first = 1
+        start = 0
         for cell in self._cells:
-            last = first + lines_before(cell.text.encode())
+            end = start + len(cell.text.encode())
+            first, last = (bisect_right(self.line_starts, offset) for offset in (start, end))
             places.append(Cell(cell.number, first, last))
-            first = last + 2
+            start = end + len(self._boundary)
         return places
 
     @cached_property

@@ -97,6 +97,10 @@ class Source:
         """Return the cell of a notebook that a line is in."""
         return None
 
+    def in_file(self, span: Span) -> Span:
+        """Return a span with the lines and columns of the file itself, which are not those of the code in a notebook."""
+        return span
+
     @cached_property
     def line_starts(self) -> list[int]:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
