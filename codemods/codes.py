@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -49,19 +50,43 @@ OWN_CODES = {
         "unused-suppression",
         "a suppression comment must suppress something",
         (
-            "A `# shapecheck: ignore` comment names a rule that is neither violated nor unproven there. Remove it, so that it "
-            "does not hide a later defect: `shapecheck fix --select SC902`. Comments of the form `# noqa` are not looked at."
+            "A `# shapecheck: ignore` comment names a rule that is neither violated nor unproven there, or none at all. Remove "
+            "it, so that it does not hide a later defect: `shapecheck fix --select SC902`. Comments of the form `# noqa` are not "
+            "looked at."
         ),
     ),
 }
 
 
 @cache
-def known_codes() -> tuple[str, ...]:
-    """Return every code, in order."""
+def names() -> Mapping[str, str]:
+    """Return the name of every code, in the order of the codes."""
     from shapecheck.contracts import CONTRACTS  # not needed by a run that finds nothing
 
-    return tuple(sorted({rule.code for contract in CONTRACTS.values() for rule in contract.rules} | set(OWN_CODES)))
+    found = {rule.code: rule.name for contract in CONTRACTS.values() for rule in contract.rules}
+    found |= {code: own.name for code, own in OWN_CODES.items()}
+    return dict(sorted(found.items()))
+
+
+def known_codes() -> tuple[str, ...]:
+    """Return every code, in order."""
+    return tuple(names())
+
+
+def code_of(word: str) -> str | None:
+    """Return the code that a word gives, or that has it for a name; None where there is none."""
+    if word.upper() in names():
+        return word.upper()
+    return next((code for code, name in names().items() if name == word.lower()), None)
+
+
+def no_rule(word: str) -> str:
+    """Say that a word is neither a code nor the name of a rule, and what comes near to it."""
+    import difflib  # not needed where all is well
+
+    words = [each for pair in names().items() for each in pair]
+    near = difflib.get_close_matches(word.upper(), words) + difflib.get_close_matches(word.lower(), words)
+    return f"no rule {word!r}; nearest: {', '.join(dict.fromkeys(near)) or 'none, see `shapecheck explain`'}"
 
 
 def severity(code: str) -> str:

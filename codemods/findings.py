@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from codemods.source import Span
 from shapecheck.rule import Applicability, Verdict
@@ -92,6 +92,14 @@ class FileError:
     cell: int | None = None
 
 
+class Note(NamedTuple):
+    """Something about a file that is worth a word, and no finding."""
+
+    path: str
+    span: Span
+    message: str
+
+
 @dataclass
 class Report:
     """All that one run found; `files` were looked at, `parsed` of them were worth parsing.
@@ -106,3 +114,4 @@ class Report:
     parsed: int = 0
     fixed: int = 0
     selected: bool = False
+    notes: list[Note] = field(default_factory=list[Note])

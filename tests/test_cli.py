@@ -221,6 +221,12 @@ class TestSelection:
             "call_sites": 2, "proven": 1, "violated": 1, "unproven": 0,
         }  # fmt: skip
 
+    def test_a_comment_that_names_no_rule_is_told_beside_the_report(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD.replace("\nout", "\n# shapecheck: ignore[block-not-divided]\nout"))
+        assert run("check", "--output-format", "json") == 1
+        assert run.codes == ["SC102"]
+        assert run.err.startswith("shapecheck: a.py:2:1: suppression comment: no rule 'block-not")
+
     def test_settings_of_the_project_apply(self, run: Runner) -> None:
         Path("pyproject.toml").write_text("[tool.shapecheck]\nignore = ['SC102']\nexclude = ['sub']\nunproven = true\n")
         Path("sub").mkdir()
