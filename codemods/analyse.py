@@ -230,6 +230,9 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
     if repairs is None:
         return finding
     advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
+    fix = None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
+    if fix is not None and any(site.source.holds_magic(edit.start, edit.end) for edit in fix.edits):
+        fix = None  # what is IPython's is for its user to change
     return replace(
         finding,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
@@ -237,7 +240,7 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
         advice=advice,
         counterexample=decisive.counterexample,
         contexts=_contexts(judged, judge.arrival.case),
-        fix=None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice),
+        fix=fix,
     )
 
 

@@ -20,6 +20,8 @@ _ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOT
 _PYTHON_CELLS = frozenset(("capture", "debug", "ipytest", "prun", "python", "python3", "time", "timeit"))  # as ruff has it
 _MAGIC = re.compile(r"[ \t]*(?:[%!?]|[\w.()\[\]'\"]+[ \t]*\?{1,2}[ \t]*$)")
 _ASSIGNED = re.compile(r"[ \t]*[\w.,()\[\]'\" \t]+=[ \t]*(?=[%!]\S)")
+_TIMED = re.compile(r"([ \t]*)%time(?:it)?(?:[ \t]+-(?:[nrp][ \t]*\d+|[tcqo]+))*[ \t]+(?=\S)")
+_EXPANDED = re.compile(r"[{$]|:=")  # IPython puts values in the place of names, or assigns elsewhere than it seems
 _UNKNOWN = "\N{LATIN LETTER WYNN}"  # a name that nothing binds, for a value that only IPython knows
 
 
@@ -248,6 +250,9 @@ def _python(text: str, place: Cell) -> str:
         lines[first] = _masked(lines[first])
     continued = False
     for index, line in enumerate(lines):
+        if not continued and (timed := _timed(line)) and not _is_open("".join(lines[:index])):
+            lines[index] = timed
+            continue
         assigned = _ASSIGNED.match(line)
         if continued or ((_MAGIC.match(line) or assigned) and not _is_open("".join(lines[:index]))):
             head = assigned[0] if assigned and not continued else ""
@@ -258,6 +263,20 @@ def _python(text: str, place: Cell) -> str:
     if (error := _error(masked)) is not None:
         raise SourceError(str(error), error.line, place.number)
     return masked
+
+
+def _timed(line: str) -> str | None:
+    """Return the line of a magic that times an expression, with the expression as it is: `%timeit f(x)` as `0,     f(x)`."""
+    found = _TIMED.match(line)
+    if found is None or _EXPANDED.search(line):
+        return None
+    code = found[1] + "0,".ljust(found.end() - found.end(1)) + line[found.end() :]
+    try:
+        parse(f"({line[found.end() :]}\n)")  # one expression, and no assignment
+        parse(code.strip())
+    except SourceError:
+        return None
+    return code
 
 
 def _masked(line: str, instead: str = "") -> str:

@@ -116,6 +116,18 @@ class TestCells:
             ("%%bash\nif [ x ]\n\n  paged_attention()", "######\n########\n\n  #################"),
             ("\n%%time\ny = 1\n!ls", "\n######\ny = 1\n###"),
             ("%%timeit -n 1\ny = 1", "#############\ny = 1"),
+            ("%timeit f(é)\n%time f(x)  # twice", "0,      f(é)\n0,    f(x)  # twice"),
+            ("if x:\n\t%timeit -n 10 -r3 -qo f(x)[0]", "if x:\n\t0,                    f(x)[0]"),
+            ("%timeit x = f(y)", "################"),
+            ("%timeit (x := f(y))", "###################"),
+            ("%timeit f({n}, $m)", "##################"),
+            ("%timeit f(\nx = 1", "##########\nx = 1"),
+            ("%timeit f(x); g(x)", "##################"),
+            ("%timeit f(x) \\\n  + 1\nx = 1", "##############\n  ###\nx = 1"),
+            ("x = (1\n%time (2)\n)\n!ls", "x = (1\n%time (2)\n)\n###"),
+            ("%timeit", "#######"),
+            ("%timeit -z f(x)", "###############"),
+            ("%prun f(x)", "##########"),
             ("# only a comment", "# only a comment"),
             ("", ""),
         ],
@@ -331,3 +343,22 @@ def test_a_constant_that_a_notebook_imports_is_not_changed(cell: str) -> None:
     fix(found(), real.analyse, put)
     assert ("BLOCK = 4" in Path("a.py").read_text()) == ("import" in cell)
     assert Path("a.py").read_text() != text
+
+
+@pytest.mark.parametrize("line", ["%timeit {}", "%time {}", "%timeit -n 10 {}.block_until_ready()"])
+def test_a_call_that_is_timed_is_checked_and_not_changed(line: str) -> None:
+    data = notebook(HEAD, line.format(CALL_OF_JAX) + "\n")
+    Path("a.ipynb").write_bytes(data)
+    run = check(found(), real.analyse)
+    [finding] = run.report.findings
+    assert (finding.code, finding.fix) == ("SC102", None)
+    run, changes = fix(found(), real.analyse, put)
+    assert (run.report.findings[0].code, changes) == ("SC102", [])
+    assert Path("a.ipynb").read_bytes() == data
+
+
+def test_a_value_that_a_timed_call_is_given_is_repaired_where_it_stands() -> None:
+    Path("a.ipynb").write_bytes(notebook(f"{HEAD}BLOCK = 4\n", "%timeit " + CALL_OF_JAX.replace("=4", "=BLOCK")))
+    run, [_] = fix(found(), real.analyse, put)
+    assert run.report.findings == []
+    assert "BLOCK = 3" in sources(Path("a.ipynb").read_bytes())[0]
