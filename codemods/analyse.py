@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from codemods.callees import Callee
+from codemods.callees import FITS, Callee
 from codemods.callers import find, importers
 from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
@@ -26,6 +26,8 @@ from codemods.values import Value as AbstractValue
 from codemods.verdicts import Judge, Outcome, plain, shown
 from shapecheck.chip import Chip
 from shapecheck.rule import Rule, Verdict
+
+_CATCHING = frozenset({"TypeError", "Exception", "BaseException"})
 
 BUDGET = Reason("budget: it takes too many steps to follow")
 
@@ -54,6 +56,12 @@ class Site:
     def expected(self) -> bool:
         """Whether every execution that reaches it is expected to fail."""
         return all(each.expected for each in self.arrived)
+
+    @cached_property
+    def tries(self) -> bool:
+        """Whether the call stands in a `try` that catches a TypeError."""
+        blocks = (block for block in nodes(self.source.tree, ast.Try, ast.TryStar) if any(map(_catches, block.handlers)))
+        return any(self.node in walk(statement) for block in blocks for statement in block.body)
 
 
 @dataclass(frozen=True)
@@ -180,10 +188,13 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
         nothing = Outcome(Verdict.UNPROVEN, reason=site.unreached)
         yield from (Judged(rule, Verdict.UNPROVEN, [(judges[0], nothing)], nothing) for rule in judges[0].rules)
         return
-    for rule in site.callee.contract.rules:
+    for rule in site.callee.rules:
         outcomes = [(judge, judge.judge(rule)) for judge in judges if rule in judge.rules]
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
-        if of[Verdict.VIOLATED] and not site.expected:
+        if rule is FITS and of[Verdict.VIOLATED] and site.tries:
+            caught = replace(of[Verdict.VIOLATED][0], reason=Reason("the code around the call catches a TypeError"))
+            yield Judged(rule, Verdict.UNPROVEN, outcomes, caught)
+        elif of[Verdict.VIOLATED] and not site.expected:
             yield Judged(rule, Verdict.VIOLATED, outcomes, of[Verdict.VIOLATED][0])
         elif len(outcomes) < len(judges):
             continue  # a rule about what is not known of every execution has nothing to say unless it fails
@@ -194,6 +205,12 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, budget)
         else:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    """Say whether a handler catches a TypeError, by the names that it is written with."""
+    named = walk(handler.type) if handler.type is not None else []
+    return handler.type is None or any(isinstance(each, ast.Name) and each.id in _CATCHING for each in named)
 
 
 def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
@@ -215,6 +232,9 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
     if repairs is None:
         return finding
     advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
+    fix = None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
+    if fix is not None and any(site.source.holds_magic(edit.start, edit.end) for edit in fix.edits):
+        fix = None  # what is IPython's is for its user to change
     return replace(
         finding,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
@@ -222,7 +242,7 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
         advice=advice,
         counterexample=decisive.counterexample,
         contexts=_contexts(judged, judge.arrival.case),
-        fix=None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice),
+        fix=fix,
     )
 
 

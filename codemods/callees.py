@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from inspect import Parameter, Signature
 
+from codemods.codes import OWN_CODES, SIGNATURE
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.derived import switched
+from shapecheck.relation import Relation
+from shapecheck.rule import Rule
+
+TYPE_ERROR = "type_error"
+"""The name of what Python says of a call that does not fit the signature; None of one that does."""
+
+_OWN = OWN_CODES[SIGNATURE]
+FITS = Rule(SIGNATURE, _OWN.name, Relation(f"{TYPE_ERROR} is None"), _OWN.message, _OWN.explanation, argument="")
+"""What Python demands of a call. No contract states it: at call time it is Python that raises the error."""
 
 
 @dataclass(frozen=True)
@@ -17,34 +30,73 @@ class Callee:
     Attributes:
         name: what messages call it.
         contract: what it demands.
-        positional: the names of its parameters, in the order of its signature; the first `by_position` of them may be
-            given by position.
-        by_position: how many may be given by position.
+        signature: its parameters. Of several versions it takes what any of them takes: a parameter that one of them lacks, or
+            has a default for, is optional.
         renamed: the contract's names of the parameters that it calls otherwise, by its own names.
-        required: the contract's names of the parameters that have a default there, and none here.
     """
 
     name: str
     contract: Contract
-    positional: tuple[str, ...]
-    by_position: int
+    signature: Signature
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
-    required: frozenset[str] = frozenset()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What a call must keep: the rules of the contract, and Python's."""
+        return (*self.contract.rules, FITS)
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The names of the parameters that may be given by position, in their order."""
+        kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return tuple(name for name, each in self.signature.parameters.items() if each.kind in kinds)
+
+    @cached_property
+    def by_keyword(self) -> frozenset[str]:
+        """The names of the parameters that may be given by keyword."""
+        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        return frozenset(name for name, each in self.signature.parameters.items() if each.kind in kinds)
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The contract's names of the parameters that every call gives."""
+        parameters = self.signature.parameters.items()
+        return frozenset(self.contract_name(name) for name, each in parameters if each.default is Parameter.empty)
 
     def contract_name(self, name: str) -> str:
         """Return the contract's name of a parameter."""
         return self.renamed.get(name, name)
 
 
-_ARRAYS = ("q", "k_pages", "v_pages", "lengths", "page_indices")
+def signature_of(declared: ast.arguments) -> Signature:
+    """Return the signature of a function; what its defaults are is not said, only that there are some."""
+    by_position = (*declared.posonlyargs, *declared.args)
+    kinds = [Parameter.POSITIONAL_ONLY] * len(declared.posonlyargs) + [Parameter.POSITIONAL_OR_KEYWORD] * len(declared.args)
+    defaults = [Parameter.empty] * (len(by_position) - len(declared.defaults)) + [...] * len(declared.defaults)
+    parameters = [
+        Parameter(each.arg, kind, default=default) for each, kind, default in zip(by_position, kinds, defaults, strict=True)
+    ]
+    if declared.vararg is not None:
+        parameters.append(Parameter(declared.vararg.arg, Parameter.VAR_POSITIONAL))
+    for each, default in zip(declared.kwonlyargs, declared.kw_defaults, strict=True):
+        parameters.append(Parameter(each.arg, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is None else ...))
+    if declared.kwarg is not None:
+        parameters.append(Parameter(declared.kwarg.arg, Parameter.VAR_KEYWORD))
+    return Signature(parameters)
 
-# jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py, JAX 0.10 to 0.12: all but the arrays by keyword.
-_JAX = Callee(
-    "paged_attention",
-    CONTRACTS["paged_attention"],
-    (*_ARRAYS, "mask_value", "attn_logits_soft_cap", "pages_per_compute_block", "megacore_mode", "inline_seq_dim"),
-    by_position=5,
-)
+
+def _signature(parameters: str) -> Signature:
+    (statement,) = ast.parse(f"def kernel({parameters}): ...").body
+    assert isinstance(statement, ast.FunctionDef)
+    return signature_of(statement.args)
+
+
+_ARRAYS = "q, k_pages, v_pages, lengths, page_indices"
+_KEYWORDS = "mask_value=..., attn_logits_soft_cap=..., pages_per_compute_block, megacore_mode=..., inline_seq_dim=..."
+
+# jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py, JAX 0.10 to 0.12.
+_JAX = Callee("paged_attention", CONTRACTS["paged_attention"], _signature(f"{_ARRAYS}, *, {_KEYWORDS}"))
+_FRONT_DOOR = replace(_JAX, signature=_signature(f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..."))
 
 # torch_xla/experimental/custom_kernel.py, 2.4 to 2.9: the schema of the op and the Python function take their arguments in this
 # order. The soft cap is there since 2.5. Up to 2.6 the op's schema, `str megacore_mode=None`, has no place for a None that is
@@ -52,43 +104,38 @@ _JAX = Callee(
 _TORCH_XLA = Callee(
     "paged_attention",
     CONTRACTS["paged_attention"],
-    (*_ARRAYS, "pages_per_compute_block", "megacore_mode", "attn_logits_soft_cap"),
-    by_position=8,
+    _signature(f"{_ARRAYS}, pages_per_compute_block, megacore_mode=..., attn_logits_soft_cap=..."),
 )
 
 # torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py, 2.6 to 2.9; the soft cap is there since 2.7.
 _MULTI_QUERIES_KERNEL = Callee(
     "paged_attention",
     CONTRACTS["multi_queries_paged_attention"],
-    (
-        *(*_ARRAYS, "effective_q_lens", "mask_value"),
-        *("num_kv_pages_per_compute_block", "num_queries_per_compute_block", "attn_logits_soft_cap"),
+    _signature(
+        f"{_ARRAYS}, effective_q_lens, *, mask_value=..., num_kv_pages_per_compute_block, num_queries_per_compute_block=...,"
+        " attn_logits_soft_cap=..."
     ),
-    by_position=6,
     renamed={"num_kv_pages_per_compute_block": "pages_per_compute_block"},
 )
 
 # torch_xla/experimental/custom_kernel.py, 2.6 to 2.9; the soft cap is there since 2.7. Without `use_kernel` it is a loop in torch
 # that asks for no blocks. The schema of the op has the order of the Python function, but no default of `use_kernel`.
+_BLOCKS = "num_kv_pages_per_compute_block, num_queries_per_compute_block"
 _MULTI_QUERIES = Callee(
     "multi_queries_paged_attention",
     switched(CONTRACTS["multi_queries_paged_attention"], "use_kernel", default=True),
-    (
-        *(*_ARRAYS, "effective_q_lens", "num_kv_pages_per_compute_block", "num_queries_per_compute_block"),
-        *("use_kernel", "attn_logits_soft_cap"),
-    ),
-    by_position=10,
+    _signature(f"{_ARRAYS}, effective_q_lens, {_BLOCKS}, use_kernel=..., attn_logits_soft_cap=..."),
     renamed={"num_kv_pages_per_compute_block": "pages_per_compute_block"},
-    required=frozenset({"num_queries_per_compute_block"}),
 )
-_MULTI_QUERIES_OP = replace(_MULTI_QUERIES, required=_MULTI_QUERIES.required | {"use_kernel"})
+_MULTI_QUERIES_OP = replace(
+    _MULTI_QUERIES, signature=_signature(f"{_ARRAYS}, effective_q_lens, {_BLOCKS}, use_kernel, attn_logits_soft_cap=...")
+)
 
 # The branch `xiowei/extend_paged_attention` of pytorch/xla, October 2024; never released. Without `use_pallas` it is a loop.
 _EXTENDED = Callee(
     "extended_paged_attention",
     switched(CONTRACTS["extended_paged_attention"], "use_pallas", default=False),
-    (*_ARRAYS, "pages_per_compute_block", "megacore_mode", "attn_logits_soft_cap", "use_pallas"),
-    by_position=9,
+    _signature(f"{_ARRAYS}, pages_per_compute_block, megacore_mode=..., attn_logits_soft_cap=..., use_pallas=..."),
 )
 
 # ejkernel/kernels/_pallas/tpu/page_attention/_interface.py, 0.0.1 to 0.0.80. `ejkernel.modules` has a `page_attention` too, which
@@ -96,14 +143,15 @@ _EXTENDED = Callee(
 _EJKERNEL = Callee(
     "page_attention",
     CONTRACTS["page_attention"],
-    (
-        *("query", "key_cache", "value_cache", "context_lens", "block_tables", "attn_scale", "max_context_len", "num_splits"),
-        *("mask_value", "attn_logits_soft_cap", "pages_per_compute_block", "megacore_mode", "inline_seq_dim"),
-        *("sliding_window", "num_warps", "num_stages"),
+    _signature(
+        "query, key_cache, value_cache, context_lens, block_tables, attn_scale=..., max_context_len=..., num_splits=..., *,"
+        " mask_value=..., attn_logits_soft_cap=..., pages_per_compute_block=..., megacore_mode=..., inline_seq_dim=...,"
+        " sliding_window=..., num_warps=..., num_stages=..."
     ),
-    by_position=8,
-    renamed=dict(zip(("query", "key_cache", "value_cache", "context_lens", "block_tables"), _ARRAYS, strict=True)),
-)
+    renamed={
+        "query": "q", "key_cache": "k_pages", "value_cache": "v_pages", "context_lens": "lengths", "block_tables": "page_indices",
+    },
+)  # fmt: skip
 
 _TPU = "jax.experimental.pallas.ops.tpu.paged_attention"
 _XLA = "torch_xla.experimental"
@@ -113,8 +161,8 @@ _OVERLOAD = ".default"  # the only one of each op; `torch.ops.xla.paged_attentio
 CALLEES: Mapping[str, Callee] = {
     f"{_TPU}.paged_attention": _JAX,
     f"{_TPU}.paged_attention_kernel.paged_attention": _JAX,
-    "kernel.paged_attention": _JAX,
-    "kernel.paged_attention.paged_attention": _JAX,
+    "kernel.paged_attention": _FRONT_DOOR,
+    "kernel.paged_attention.paged_attention": _FRONT_DOOR,
     f"{_XLA}.custom_kernel.paged_attention": _TORCH_XLA,
     "torch.ops.xla.paged_attention": _TORCH_XLA,
     f"torch.ops.xla.paged_attention{_OVERLOAD}": _TORCH_XLA,

@@ -61,7 +61,7 @@ def importers(sources: Sequence[Source], root: Path) -> Iterator[Candidate]:
 def _module(path: str) -> bytes:
     """Return the last part of a module's name."""
     file = Path(path)
-    return (file.resolve().parent.name if file.stem == "__init__" else file.stem).encode()
+    return os.fsencode(file.resolve().parent.name if file.stem == "__init__" else file.stem)
 
 
 def _exported(tree: ast.Module) -> set[str]:

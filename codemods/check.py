@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
-from codemods.codes import UNUSED
+from codemods.codes import UNUSED, severity
 from codemods.evaluate.relevance import states_contract
 from codemods.files import NOTEBOOK, Candidate, Found, Project, shown
-from codemods.findings import CallSite, FileError, Finding, Report
+from codemods.findings import CallSite, FileError, Finding, Note, Report
 from codemods.notebook import source_of
 from codemods.source import Source, SourceError, depth
 from codemods.suppress import Suppressions, skips_file
@@ -60,6 +60,8 @@ class Examination:
     Attributes:
         judged: all that the analysis found.
         kept: what neither the settings nor a comment leave out, with what is unproven.
+        selected: the settings leave out rules that were judged.
+        notes: what to tell besides.
     """
 
     project: Project
@@ -68,6 +70,8 @@ class Examination:
     errors: list[FileError]
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
     kept: list[Finding] = field(default_factory=list[Finding])
+    selected: bool = False
+    notes: list[Note] = field(default_factory=list[Note])
 
     @property
     def findings(self) -> list[Finding]:
@@ -133,10 +137,12 @@ def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse, *
         if own or reports(UNUSED):
             suppressions = Suppressions(source)
             own = [*suppressions.keep(own), *suppressions.unused(sites)]
+            result.notes += suppressions.unknown()
         result.kept += [finding for finding in own if reports(finding.code)]
         for site in sites:
             verdicts = {code: verdict for code, verdict in site.verdicts.items() if reports(code)}
             result.call_sites.append(replace(site, verdicts=verdicts))
+            result.selected |= any(severity(code) != "hint" for code in site.verdicts.keys() - verdicts)
     return result
 
 
@@ -152,6 +158,8 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
         ),
         files=found.files,
         parsed=sum(len(each.sources) for each in examined),
+        selected=any(each.selected for each in examined),
+        notes=sorted((note for each in examined for note in each.notes), key=lambda note: (note.path, note.span.start)),
     )
     sources = {path: source for each in examined for path, source in each.sources.items()}
     return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))

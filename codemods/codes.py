@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ class OwnCode(NamedTuple):
     explanation: str
 
 
-FILE_ERROR, UNUSED = "SC901", "SC902"
+SIGNATURE, FILE_ERROR, UNUSED = "SC116", "SC901", "SC902"
 
 HINTS = ("SC5", UNUSED)
 """Prefixes of the codes that are off unless selected."""
@@ -24,6 +25,17 @@ OWN_CODES = {
         "contract-relation",
         "a relation of your own contract must hold",
         "A call of a function decorated with `@shapecheck.contract(...)` breaks one of its relations; the message quotes it.",
+    ),
+    SIGNATURE: OwnCode(
+        "signature",
+        "the arguments must fit the parameters",
+        (
+            "Python raises a TypeError for a call without an argument that has no default, with a keyword that the function does "
+            "not have, with too many arguments by position, or with one given twice. At call time that error is Python's own, or "
+            "a RuntimeError of torch's. A kernel that several versions of a library define takes here what any of these versions "
+            "takes. Code in a `try` that catches a TypeError may be meant to find out which version it has: there such a call is "
+            "not reported."
+        ),
     ),
     FILE_ERROR: OwnCode(
         "file-error",
@@ -38,19 +50,43 @@ OWN_CODES = {
         "unused-suppression",
         "a suppression comment must suppress something",
         (
-            "A `# shapecheck: ignore` comment names a rule that is neither violated nor unproven there. Remove it, so that it "
-            "does not hide a later defect: `shapecheck fix --select SC902`. Comments of the form `# noqa` are not looked at."
+            "A `# shapecheck: ignore` comment names a rule that is neither violated nor unproven there, or none at all. Remove "
+            "it, so that it does not hide a later defect: `shapecheck fix --select SC902`. Comments of the form `# noqa` are not "
+            "looked at."
         ),
     ),
 }
 
 
 @cache
-def known_codes() -> tuple[str, ...]:
-    """Return every code, in order."""
+def names() -> Mapping[str, str]:
+    """Return the name of every code, in the order of the codes."""
     from shapecheck.contracts import CONTRACTS  # not needed by a run that finds nothing
 
-    return tuple(sorted({rule.code for contract in CONTRACTS.values() for rule in contract.rules} | set(OWN_CODES)))
+    found = {rule.code: rule.name for contract in CONTRACTS.values() for rule in contract.rules}
+    found |= {code: own.name for code, own in OWN_CODES.items()}
+    return dict(sorted(found.items()))
+
+
+def known_codes() -> tuple[str, ...]:
+    """Return every code, in order."""
+    return tuple(names())
+
+
+def code_of(word: str) -> str | None:
+    """Return the code that a word gives, or that has it for a name; None where there is none."""
+    if word.upper() in names():
+        return word.upper()
+    return next((code for code, name in names().items() if name == word.lower()), None)
+
+
+def no_rule(word: str) -> str:
+    """Say that a word is neither a code nor the name of a rule, and what comes near to it."""
+    import difflib  # not needed where all is well
+
+    words = [each for pair in names().items() for each in pair]
+    near = difflib.get_close_matches(word.upper(), words) + difflib.get_close_matches(word.lower(), words)
+    return f"no rule {word!r}; nearest: {', '.join(dict.fromkeys(near)) or 'none, see `shapecheck explain`'}"
 
 
 def severity(code: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from codemods.codes import OWN_CODES, severity
+from codemods.codes import OWN_CODES, code_of, no_rule, severity
 from shapecheck.contract import CORES, Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Cast, Fix, Resize, Rule
@@ -42,13 +41,10 @@ def explain(code: str) -> str:
     Raises:
         KeyError: there is none; the message gives the nearest.
     """
-    known = explanations()
-    for each in known:
-        if code.upper() == each.code or code.lower() == each.name:
-            return "\n".join(_lines(each)) + "\n"
-    names = [name for each in known for name in (each.code, each.name)]
-    near = difflib.get_close_matches(code.upper(), names) + difflib.get_close_matches(code.lower(), names)
-    raise KeyError(f"no rule {code!r}; nearest: {', '.join(dict.fromkeys(near)) or 'none, see `shapecheck explain`'}")
+    known = {each.code: each for each in explanations()}
+    if (found := code_of(code)) is None:
+        raise KeyError(no_rule(code))
+    return "\n".join(_lines(known[found])) + "\n"
 
 
 def explain_all() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from codemods.source import Span
 from shapecheck.rule import Applicability, Verdict
@@ -92,9 +92,20 @@ class FileError:
     cell: int | None = None
 
 
+class Note(NamedTuple):
+    """Something about a file that is worth a word, and no finding."""
+
+    path: str
+    span: Span
+    message: str
+
+
 @dataclass
 class Report:
-    """All that one run found; `files` were looked at, `parsed` of them were worth parsing."""
+    """All that one run found; `files` were looked at, `parsed` of them were worth parsing.
+
+    `selected` says that the verdicts of some rules are left out, as the settings ask for: what is proven is so by the others.
+    """
 
     findings: list[Finding] = field(default_factory=list[Finding])
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
@@ -102,3 +113,5 @@ class Report:
     files: int = 0
     parsed: int = 0
     fixed: int = 0
+    selected: bool = False
+    notes: list[Note] = field(default_factory=list[Note])

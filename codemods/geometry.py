@@ -23,8 +23,8 @@ _MISSING = object()
 
 def bind(callee: Callee, arrival: Arrival) -> dict[str, Value]:
     """Return the value of each parameter of the contract that the call gives; the rest has its default or is unknown."""
-    given: dict[str, Value] = dict(zip(callee.positional[: callee.by_position], arrival.positional, strict=False))
-    given |= {name: value for name, value in arrival.keywords.items() if name in callee.positional}
+    given: dict[str, Value] = dict(zip(callee.positional, arrival.positional, strict=False))
+    given |= {name: value for name, value in arrival.keywords.items() if name in callee.by_keyword}
     given = {callee.contract_name(name): value for name, value in given.items()}
     for parameter in callee.contract.parameters:
         has_default = parameter.default is not UNKNOWN and parameter.name not in callee.required
@@ -33,13 +33,23 @@ def bind(callee: Callee, arrival: Arrival) -> dict[str, Value]:
     return given
 
 
+def type_error(callee: Callee, arrival: Arrival) -> str | None:
+    """Return what Python says of a call that does not fit the signature, whatever it may spread besides; else None."""
+    signature = callee.signature
+    try:
+        (signature.bind_partial if arrival.spread else signature.bind)(*arrival.positional, **arrival.keywords)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
 def nodes(callee: Callee, arrival: Arrival) -> dict[str, ast.expr]:
     """Return the expression of each argument that is written down, by the contract's name of its parameter."""
     found: dict[str, ast.expr] = {}
     for key, node in arrival.nodes.items():
         if isinstance(key, str):
             found[callee.contract_name(key)] = node
-        elif key < callee.by_position:
+        elif key < len(callee.positional):
             found[callee.contract_name(callee.positional[key])] = node
     return found
 

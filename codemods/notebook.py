@@ -8,17 +8,20 @@ import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from codemods.files import NOTEBOOK
-from codemods.source import Cell, Source, SourceError, lines_before, parse
+from codemods.source import Cell, Source, SourceError, Span, parse
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)  # what stands for one character
 _PYTHON_CELLS = frozenset(("capture", "debug", "ipytest", "prun", "python", "python3", "time", "timeit"))  # as ruff has it
 _MAGIC = re.compile(r"[ \t]*(?:[%!?]|[\w.()\[\]'\"]+[ \t]*\?{1,2}[ \t]*$)")
 _ASSIGNED = re.compile(r"[ \t]*[\w.,()\[\]'\" \t]+=[ \t]*(?=[%!]\S)")
+_TIMED = re.compile(r"([ \t]*)%time(?:it)?(?:[ \t]+-(?:[nrp][ \t]*\d+|[tcqo]+))*[ \t]+(?=\S)")
+_EXPANDED = re.compile(r"[{$]|:=")  # IPython puts values in the place of names, or assigns elsewhere than it seems
 _UNKNOWN = "\N{LATIN LETTER WYNN}"  # a name that nothing binds, for a value that only IPython knows
 
 
@@ -97,14 +100,28 @@ class Notebook(Source):
         index = bisect_right([cell.first for cell in self._places], line) - 1
         return self._places[index] if index >= 0 else None
 
+    def in_file(self, span: Span) -> Span:
+        (line, column), (end_line, end_column) = (
+            self._in_json(*place) for place in ((span.line, span.column), (span.end_line, span.end_column))
+        )
+        return replace(span, line=line, column=column, end_line=end_line, end_column=end_column, cell=None)
+
+    def _in_json(self, line: int, column: int) -> tuple[int, int]:
+        """Return where a place of the text is in the file."""
+        index = bisect_right([cell.first for cell in self._places], line) - 1
+        before = self.text[self.line_starts[self._places[index].first - 1] : self.line_starts[line - 1]].decode()
+        position = _places(self._json, self._cells[index])[len(before) + column - 1]
+        return self._json.count("\n", 0, position) + 1, position - self._json.rfind("\n", 0, position)
+
     @cached_property
     def _places(self) -> list[Cell]:
         places: list[Cell] = []
-        first = 1
+        start = 0
         for cell in self._cells:
-            last = first + lines_before(cell.text.encode())
+            end = start + len(cell.text.encode())
+            first, last = (bisect_right(self.line_starts, offset) for offset in (start, end))
             places.append(Cell(cell.number, first, last))
-            first = last + 2
+            start = end + len(self._boundary)
         return places
 
     @cached_property
@@ -233,6 +250,9 @@ def _python(text: str, place: Cell) -> str:
         lines[first] = _masked(lines[first])
     continued = False
     for index, line in enumerate(lines):
+        if not continued and (timed := _timed(line)) and not _is_open("".join(lines[:index])):
+            lines[index] = timed
+            continue
         assigned = _ASSIGNED.match(line)
         if continued or ((_MAGIC.match(line) or assigned) and not _is_open("".join(lines[:index]))):
             head = assigned[0] if assigned and not continued else ""
@@ -243,6 +263,20 @@ def _python(text: str, place: Cell) -> str:
     if (error := _error(masked)) is not None:
         raise SourceError(str(error), error.line, place.number)
     return masked
+
+
+def _timed(line: str) -> str | None:
+    """Return the line of a magic that times an expression, with the expression as it is: `%timeit f(x)` as `0,     f(x)`."""
+    found = _TIMED.match(line)
+    if found is None or _EXPANDED.search(line):
+        return None
+    code = found[1] + "0,".ljust(found.end() - found.end(1)) + line[found.end() :]
+    try:
+        parse(f"({line[found.end() :]}\n)")  # one expression, and no assignment
+        parse(code.strip())
+    except SourceError:
+        return None
+    return code
 
 
 def _masked(line: str, instead: str = "") -> str:

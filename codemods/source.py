@@ -93,9 +93,18 @@ class Source:
         """The text as the parser is to see it: of the same length."""
         return self.text
 
+    def holds_magic(self, start: int, end: int) -> bool:
+        """Say whether the lines of a piece of text hold something that is IPython's."""
+        lines = slice(self.text.rfind(b"\n", 0, start) + 1, (self.text + b"\n").find(b"\n", end))
+        return self.text[lines] != self.code[lines]
+
     def cell_at(self, line: int) -> Cell | None:
         """Return the cell of a notebook that a line is in."""
         return None
+
+    def in_file(self, span: Span) -> Span:
+        """Return a span with the lines and columns of the file itself, which are not those of the code in a notebook."""
+        return span
 
     @cached_property
     def line_starts(self) -> list[int]:

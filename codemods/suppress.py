@@ -1,4 +1,7 @@
-"""Comments that keep findings back: `# shapecheck: ignore[SC102]`, `# shapecheck: skip-file`, `# noqa: SC102`."""
+"""Comments that keep findings back: `# shapecheck: ignore[SC102]`, `# shapecheck: skip-file`, `# noqa: SC102`.
+
+Of our own, a rule may be named as well: `# shapecheck: ignore[block-not-dividing]`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from codemods.codes import OWN_CODES, UNUSED, known_codes
-from codemods.findings import CallSite, Edit, Finding, ProposedFix
+from codemods.codes import OWN_CODES, UNUSED, code_of, known_codes, no_rule
+from codemods.findings import CallSite, Edit, Finding, Note, ProposedFix
 from codemods.source import Source, Span
 from shapecheck.rule import Applicability, Verdict
 
@@ -57,11 +60,17 @@ class Suppressions:
         """Yield a finding for each comment that `keep` had no use for, of a code that was judged in this file."""
         judged = {code for site in call_sites for code in site.verdicts}
         for comment in self._comments:
-            idle = [
-                code for code in sorted((comment.codes or set()) - comment.used) if code in judged or code not in known_codes()
-            ]
+            unused = sorted((comment.codes or set()) - comment.used)
+            idle = [code for code in unused if code in judged or code not in known_codes()]
             if comment.own and (idle or not (comment.codes or comment.used)):
                 yield _unused(self._source, comment.token, idle)
+
+    def unknown(self) -> Iterator[Note]:
+        """Yield a note for each word of a comment of ours that is neither a code nor the name of a rule."""
+        for comment in self._comments:
+            for word in sorted((comment.codes or set()) - set(known_codes())) if comment.own else ():
+                message = f"suppression comment: {no_rule(word)}"
+                yield Note(self._source.path, _span(self._source, comment.token), message)
 
     def _suppressed(self, finding: Finding) -> bool:
         covering = [comment for comment in self._comments if comment.covers(finding)]
@@ -116,7 +125,8 @@ def _parse(token: tokenize.TokenInfo, first: int, last: int, *, alone: bool) -> 
 
 
 def _codes(listed: str | None) -> frozenset[str] | None:
-    return None if listed is None else frozenset(listed.upper().replace(",", " ").split())
+    """Return the codes that are listed, also by the names of their rules; a word that is neither stays as it is."""
+    return None if listed is None else frozenset(code_of(word) or word for word in listed.replace(",", " ").split())
 
 
 def tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
@@ -129,13 +139,17 @@ def tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
 
 
 def _unused(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) -> Finding:
-    (line, column), (_, end) = token.start, token.end
-    span = Span(offset(source, token.start), offset(source, token.end), line, column + 1, line, end + 1, source.cell_at(line))
+    span = _span(source, token)
     own = OWN_CODES[UNUSED]
     listed = ", ".join(codes)
     message = f"nothing to suppress{' of ' if codes else ''}{listed}"
     fix = ProposedFix(Applicability.SAFE, f"remove {listed or 'the comment'}", (_removal(source, token, codes),))
     return Finding(UNUSED, own.name, Verdict.VIOLATED, source.path, span, span, "", message, "", {}, fix=fix)
+
+
+def _span(source: Source, token: tokenize.TokenInfo) -> Span:
+    (line, column), (_, end) = token.start, token.end
+    return Span(offset(source, token.start), offset(source, token.end), line, column + 1, line, end + 1, source.cell_at(line))
 
 
 def offset(source: Source, position: tuple[int, int]) -> int:
@@ -153,7 +167,7 @@ def _removal(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) 
     def within(first: int, last: int, replacement: str) -> Edit:
         return Edit(start + len(token.string[:first].encode()), start + len(token.string[:last].encode()), replacement)
 
-    kept = [code for code in (found[1] or "").replace(",", " ").split() if code.upper() not in codes]
+    kept = [code for code in (found[1] or "").replace(",", " ").split() if (code_of(code) or code) not in codes]
     if kept and codes:
         return within(*found.span(1), ", ".join(kept))
     others = token.string[: found.start()].strip(), token.string[found.end() :].strip(" \t:,;-")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods import geometry
+from codemods.callees import FITS, TYPE_ERROR
 from codemods.evaluate.machine import Arrival, Machine
 from codemods.evaluate.program import Program
 from codemods.evaluate.relations import formula_of
@@ -70,13 +71,23 @@ class Judge:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply: those about a chip or about elements only where these are known."""
-        return tuple(self.callee.contract.applicable({**self._held, **({CORES: None} if self.chips else {})}))
+        return (*self.callee.contract.applicable({**self._held, **({CORES: None} if self.chips else {})}), FITS)
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
         if rule not in self._outcomes:
-            self._outcomes[rule] = self._judge(rule)
+            self._outcomes[rule] = self._fits() if rule is FITS else self._judge(rule)
         return self._outcomes[rule]
+
+    def _fits(self) -> Outcome:
+        """Say whether the arguments fit the signature."""
+        error = geometry.type_error(self.callee, self.arrival)
+        values = {TYPE_ERROR: (error, "")}
+        if error is None and self.arrival.spread:
+            return Outcome(Verdict.UNPROVEN, reason=Reason("not all arguments of the call are known", *self._place()))
+        if error is None:
+            return Outcome(Verdict.PROVEN, values)
+        return self._join([(True, Outcome(Verdict.VIOLATED, values))], certain=not self._conditional)
 
     def _judge(self, rule: Rule) -> Outcome:
         names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.relation.names)

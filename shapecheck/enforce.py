@@ -45,6 +45,8 @@ def enforce(function: _Function, demands: Sequence[str | Contract]) -> _Function
         if config.jaxtyping_disable:
             return function(*args, **kwargs)
         if violations := violated(args, kwargs):
+            if violations[0].undefined and (reason := refused(*args, **kwargs)) is not None:  # the cause: a value of another type
+                raise ContractError(reason, stated.name)
             raise contract_error(stated, violations)
         try:
             return typed(*args, **kwargs)

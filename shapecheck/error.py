@@ -24,14 +24,16 @@ class Violation:
         rule: the rule; of a violation that was pickled, without its functions (`fix` and `advice`).
         values: what the relation's names stand for, those that make it fail.
         advice: what would be legal instead; empty where nothing can be said.
+        undefined: why the relation has no value for these; empty where it has one, and fails.
     """
 
     rule: Rule
     values: Mapping[str, Any]
     advice: str
+    undefined: str = ""
 
-    def __reduce__(self) -> tuple[type[Violation], tuple[Rule, Mapping[str, Any], str]]:
-        return Violation, (replace(self.rule, fix=None, advice=no_advice), self.values, self.advice)
+    def __reduce__(self) -> tuple[type[Violation], tuple[Rule, Mapping[str, Any], str, str]]:
+        return Violation, (replace(self.rule, fix=None, advice=no_advice), self.values, self.advice, self.undefined)
 
 
 class ContractError(TypeCheckError, ValueError):
@@ -54,11 +56,20 @@ class ContractError(TypeCheckError, ValueError):
 
 
 def violations_of(contract: Contract, values: Values) -> tuple[Violation, ...]:
-    """Return every rule of `contract` that is violated, with the values at fault."""
-    return tuple(
+    """Return every rule of `contract` that is violated, with the values at fault.
+
+    A relation that has no value for a call, as it divides by 0, does not hold. Where others are violated, it is these that tell
+    why, as that of a block that must be positive does.
+    """
+    violated = tuple(
         Violation(rule, _at_fault(rule, values), contract.advice(rule, values))
         for rule in contract.applicable(values)
         if rule.judge(values) is Verdict.VIOLATED
+    )
+    return violated or tuple(
+        Violation(rule, {name: values[name] for name in rule.relation.names}, "", undefined)
+        for rule in contract.applicable(values)
+        if (undefined := rule.relation.undefined(values))
     )
 
 
@@ -73,8 +84,7 @@ def contract_error(contract: Contract, violations: tuple[Violation, ...]) -> Con
     for violation in violations:
         lines.append(f"  {_headline(violation)}")
         lines += (f"        {_assignment(name, value, contract)}" for name, value in violation.values.items())
-        if violation.advice:
-            lines.append(f"        {violation.advice}")
+        lines += (f"        {each}" for each in (violation.undefined, violation.advice) if each)
     return ContractError("\n".join(lines), contract.name, violations)
 
 
@@ -82,7 +92,7 @@ def _headline(violation: Violation) -> str:
     rule = violation.rule
     if rule.name == rule.relation.text:
         return f"{rule.code} {rule.name}"
-    broken = " and ".join(part.text for part in rule.relation.broken(violation.values))
+    broken = " and ".join(part.text for part in rule.relation.broken(violation.values)) or rule.relation.text
     return f"{rule.code} {rule.name}: {broken if len(broken) <= _LONGEST_RELATION else rule.message}"
 
 

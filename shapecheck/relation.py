@@ -63,6 +63,19 @@ class Relation:
         """
         return self._evaluate(values)
 
+    def undefined(self, values: Values) -> str:
+        """Say why the relation has no value where all its names have one: it divides by 0, say; empty where it has a value."""
+        named = {name: values.get(name, UNKNOWN) for name in self.names}
+        if any(map(_has_unknown, named.values())) or self.evaluate(named) is not UNKNOWN:
+            return ""
+        try:  # in Python's own words; no name but those of the language is there
+            eval(compile(ast.Expression(self.tree), "<relation>", "eval"), {"__builtins__": _FUNCTIONS}, named)
+        except ZeroDivisionError:
+            return "it divides by 0"
+        except (ArithmeticError, TypeError, ValueError) as error:
+            return f"it cannot be evaluated: {error}"
+        return ""
+
     def broken(self, values: Values) -> tuple[Relation, ...]:
         """Return the parts that do not hold: of `a and b`, each of `a` and `b` that fails."""
         match self.tree:
@@ -233,6 +246,10 @@ def _contains(container: Any, item: Any) -> Outcome:
 
 def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(value, tuple)
+
+
+def _has_unknown(value: Any) -> bool:
+    return any(map(_has_unknown, value)) if _is_tuple(value) else value is UNKNOWN
 
 
 def _choose(condition: Outcome, yes: Any, no: Any) -> Any:

@@ -93,8 +93,8 @@ def call(path: str, function: str, *, legal: bool, by_keyword: bool) -> str:
     callee = CALLEES[path]
     arrays, options = ARGUMENTS[callee.contract.name]
     given = dict(zip(callee.positional, arrays, strict=False))
-    given |= {name: repr(values[not legal]) for name, values in options.items() if name in callee.positional}
-    by_position = [] if by_keyword else list(callee.positional[: callee.by_position])
+    given |= {name: repr(values[not legal]) for name, values in options.items() if name in callee.signature.parameters}
+    by_position = [] if by_keyword else list(callee.positional)
     while by_position and by_position[-1] not in given:
         by_position.pop()
     words = [given.get(name, "0" if name == "num_splits" else "None") for name in by_position]
@@ -133,11 +133,19 @@ def test_every_path_is_imported_above() -> None:
 def test_each_parameter_has_a_name_in_the_contract_or_none_at_all(path: str) -> None:
     callee = CALLEES[path]
     known = {each.name for each in (*callee.contract.arrays, *callee.contract.parameters)}
-    foreign = {callee.contract_name(name) for name in callee.positional} - known
-    assert foreign <= {"attn_scale", "max_context_len", "num_splits", "sliding_window", "num_warps", "num_stages"}
-    assert set(callee.renamed) <= set(callee.positional)
+    foreign = {callee.contract_name(name) for name in callee.signature.parameters} - known
+    assert foreign <= {
+        "attn_scale",
+        "max_context_len",
+        "num_splits",
+        "sliding_window",
+        "num_warps",
+        "num_stages",
+        "implementation",
+    }
+    assert set(callee.renamed) <= set(callee.signature.parameters)
     assert callee.required <= known
-    assert {array.name for array in callee.contract.arrays} <= set(map(callee.contract_name, callee.positional))
+    assert {array.name for array in callee.contract.arrays} <= callee.required
 
 
 @pytest.mark.parametrize(
@@ -248,7 +256,7 @@ class TestTheReferenceInTheKernelsPlace:
 
     def test_the_op_has_no_default(self) -> None:
         violated, unproven = outcome(TORCH + TORCH_MULTI.format(block=16, rest=""))
-        assert (violated, "SC102" in unproven) == ([], True)
+        assert (violated, "SC102" in unproven) == (["SC116"], True)
 
     def test_the_function_has_one(self) -> None:
         text = TORCH_MULTI.format(block=16, rest="").replace("torch.ops.xla", "custom_kernel")
@@ -257,7 +265,7 @@ class TestTheReferenceInTheKernelsPlace:
     def test_the_query_block_has_no_default_in_torch(self) -> None:
         text = TORCH_MULTI.format(block=8, rest=", use_kernel=True").replace(", 16", "")
         violated, unproven = outcome(TORCH + text)
-        assert (violated, unproven) == ([], ["SC131", "SC307"])
+        assert (violated, unproven) == (["SC116"], ["SC131", "SC307"])
 
     @pytest.mark.parametrize(("rest", "violated"), [("", []), (", use_pallas=False", []), (", use_pallas=True", ["SC102"])])
     def test_the_extended_kernel_runs_on_request_only(self, rest: str, violated: list[str]) -> None:

@@ -194,9 +194,38 @@ class TestSelection:
         run("check", "--output-format", "json", *options)
         assert run.codes == codes
 
-    def test_counts_are_of_the_codes_that_are_asked_for(self, run: Runner) -> None:
-        run("check", "--select", "SC201")
-        assert run.out.splitlines()[-1] == "2 call sites: 1 proven, 1 violated, 0 unproven; 1 file"
+    @pytest.mark.parametrize(
+        ("options", "line"),
+        [
+            ([], "2 call sites: 0 proven, 1 violated, 1 unproven; 1 file"),
+            (["--select", "SC"], "2 call sites: 0 proven, 1 violated, 1 unproven; 1 file"),
+            (["--select", "SC201"], "2 call sites by the selected rules alone: 1 proven, 1 violated, 0 unproven; 1 file"),
+            (["--ignore", "SC1"], "2 call sites by the selected rules alone: 1 proven, 1 violated, 0 unproven; 1 file"),
+            (
+                ["--select", "SC902"],
+                "2 call sites by the selected rules alone: 0 proven, 0 violated, 0 unproven, 2 not judged; 1 file",
+            ),
+        ],
+    )
+    def test_counts_are_of_the_codes_that_are_asked_for_and_say_so(self, run: Runner, options: list[str], line: str) -> None:
+        run("check", *options)
+        assert run.out.splitlines()[-1] == line
+        run("check", "--statistics", *options)
+        assert run.out.splitlines()[-1] == line
+
+    def test_in_json_the_counts_are_those_of_the_verdicts_beside_them(self, run: Runner) -> None:
+        run("check", "--output-format", "json", "--select", "SC201")
+        document = json.loads(run.out)
+        assert [site["verdicts"] for site in document["call_sites"]] == [{"SC201": "violated"}, {"SC201": "proven"}]
+        assert {key: document["summary"][key] for key in ("call_sites", "proven", "violated", "unproven")} == {
+            "call_sites": 2, "proven": 1, "violated": 1, "unproven": 0,
+        }  # fmt: skip
+
+    def test_a_comment_that_names_no_rule_is_told_beside_the_report(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD.replace("\nout", "\n# shapecheck: ignore[block-not-divided]\nout"))
+        assert run("check", "--output-format", "json") == 1
+        assert run.codes == ["SC102"]
+        assert run.err.startswith("shapecheck: a.py:2:1: suppression comment: no rule 'block-not")
 
     def test_settings_of_the_project_apply(self, run: Runner) -> None:
         Path("pyproject.toml").write_text("[tool.shapecheck]\nignore = ['SC102']\nexclude = ['sub']\nunproven = true\n")

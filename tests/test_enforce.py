@@ -53,6 +53,47 @@ def test_defaults_take_part() -> None:
         attend(query(6), jnp.ones((0, 8)))
 
 
+@contract("heads % block == 0", "window is None or heads // window < 8")
+def divided(q: Float[Array, "batch heads dim"], block: int | None = 1, window: int | None = None) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"block": 0}, ["SC001 heads % block == 0", "heads = 6   (q.shape[1])", "block = 0", "it divides by 0"]),
+        ({"window": 0}, ["SC001 window is None or heads // window < 8", "heads = 6", "window = 0", "it divides by 0"]),
+        ({"block": None}, ["SC001 heads % block == 0", "block = None", "it cannot be evaluated: unsupported operand type"]),
+    ],
+)
+def test_a_relation_that_has_no_value_does_not_hold(arguments: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ContractError, match="1 relation does not hold") as caught:
+        divided(query(6), **arguments)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_where_another_relation_tells_why_a_division_by_0_is_not_mentioned() -> None:
+    @contract("heads % block == 0", "block >= 1")
+    def guarded(q: Float[Array, "batch heads dim"], block: int) -> None: ...
+
+    with pytest.raises(ContractError) as caught:
+        guarded(query(6), 0)
+    assert [violation.rule.name for violation in caught.value.violations] == ["block >= 1"]
+
+
+def test_where_an_annotation_tells_why_a_relation_has_no_value_it_has_its_say() -> None:
+    with pytest.raises(ContractError, match="argument 'block' is refused"):
+        divided(query(6), block=(1,))  # type: ignore[arg-type]
+
+
+def test_a_relation_over_what_is_traced_is_taken_to_hold() -> None:
+    @contract("heads % block == 0")
+    def traced(q: Float[Array, "batch heads dim"], block: Any) -> Array:
+        return q
+
+    jax.jit(traced)(query(6), 0)
+
+
 def test_a_relation_over_an_array_that_is_none_holds() -> None:
     attend(query(6), None)
 

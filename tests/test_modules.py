@@ -77,3 +77,23 @@ def test_an_enum_of_which_the_members_may_have_changed(
     assert main(["check", "--output-format", "json", "main.py"]) == 0
     (site,) = json.loads(capsys.readouterr().out)["call_sites"]
     assert site["verdicts"]["SC102"] == "unproven"
+
+
+@pytest.mark.parametrize(
+    ("inner", "reason"),
+    [
+        ("x = 1\n" * 7_000 + "B = 8\n", "`B` was not found in cfg.py: too much is imported to follow all of it (main.py:1)"),
+        ("", "`B` was not found in cfg.py (main.py:1)"),
+    ],
+    ids=["a module that is too long to follow", "a module without the name"],
+)
+def test_what_was_not_looked_at_is_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], inner: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+    Path("cfg.py").write_text("from inner import *\n")
+    Path("inner.py").write_text(inner)
+    Path("main.py").write_text("from cfg import B\n" + CALL.format("B"))
+    main(["check", "--unproven", "--select", "SC102", "main.py"])
+    assert f"because: {reason}\n" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,18 @@ class TestCells:
             ("%%bash\nif [ x ]\n\n  paged_attention()", "######\n########\n\n  #################"),
             ("\n%%time\ny = 1\n!ls", "\n######\ny = 1\n###"),
             ("%%timeit -n 1\ny = 1", "#############\ny = 1"),
+            ("%timeit f(é)\n%time f(x)  # twice", "0,      f(é)\n0,    f(x)  # twice"),
+            ("if x:\n\t%timeit -n 10 -r3 -qo f(x)[0]", "if x:\n\t0,                    f(x)[0]"),
+            ("%timeit x = f(y)", "################"),
+            ("%timeit (x := f(y))", "###################"),
+            ("%timeit f({n}, $m)", "##################"),
+            ("%timeit f(\nx = 1", "##########\nx = 1"),
+            ("%timeit f(x); g(x)", "##################"),
+            ("%timeit f(x) \\\n  + 1\nx = 1", "##############\n  ###\nx = 1"),
+            ("x = (1\n%time (2)\n)\n!ls", "x = (1\n%time (2)\n)\n###"),
+            ("%timeit", "#######"),
+            ("%timeit -z f(x)", "###############"),
+            ("%prun f(x)", "##########"),
             ("# only a comment", "# only a comment"),
             ("", ""),
         ],
@@ -279,16 +292,39 @@ class TestReports:
         assert [site[key] for key in ("cell", "line", "column")] == [3, 3, 5]
         assert [error[key] for key in ("cell", "line")] == [3, 2]
         [result] = json.loads(render(run, "sarif"))["runs"][0]["results"]
-        assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
+        assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1  # all of the JSON is on one line
 
     def test_a_cell_that_is_nested_too_deeply(self) -> None:
         Path("a.ipynb").write_bytes(notebook(CALL, f"\nx = {'1 + ' * 400}1"))
         [error] = check(found(), analyse).report.errors
         assert (error.cell, error.line, error.message) == (3, 2, "is not checked: nested too deeply, 403 levels")
 
-    def test_an_annotation_does_not_point_to_a_line_of_the_json(self, run: Run) -> None:
-        finding, error = render(run, "github").splitlines()
-        assert "file=a.ipynb,line=1,col=1,endLine=1,endColumn=1::a.ipynb:cell 3:3:36: SC102" in finding
+    @pytest.mark.parametrize("split", [True, False], ids=["a string a line", "one string"])
+    @pytest.mark.parametrize("style", [{"indent": 1}, {"indent": 1, "ensure_ascii": False}, {}], ids=str)
+    @pytest.mark.parametrize("before", ["x = 1\n\n", "x = 'é \U0001f600\t\\\\\"'\r\n", ""])
+    def test_an_annotation_points_to_the_place_in_the_json(self, before: str, style: dict[str, Any], split: bool) -> None:
+        Path("a.ipynb").write_bytes(notebook(IMPORT, f"{before}y = {CALL}\nz = 1", split=split, **style))
+        run = check(found(), analyse)
+        (annotation,) = render(run, "github").splitlines()
+        line, column, end_line, end_column = map(int, re.findall(r"(?:line|col|endLine|endColumn)=(\d+)", annotation))
+        assert line == end_line
+        marked = Path("a.ipynb").read_text().split("\n")[line - 1]
+        assert marked[column - 1 : end_column - 1] == "4"
+        assert marked[: column - 1].endswith("y = paged_attention(pages=6, block=")
+        [result] = json.loads(render(run, "sarif"))["runs"][0]["results"]
+        assert result["locations"][0]["physicalLocation"]["region"] == {
+            "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column,
+        }  # fmt: skip
+
+    def test_a_carriage_return_at_the_end_of_a_cell_is_the_first_half_of_what_follows(self) -> None:
+        Path("a.ipynb").write_bytes(notebook(f"{IMPORT}x = 1\r", f"y = {CALL}", indent=1))
+        run = check(found(), analyse)
+        assert render(run, "concise").startswith("a.ipynb:cell 3:1:36: SC102")
+        line, column = map(int, re.findall(r"(?:line|col)=(\d+)", render(run, "github"))[:2])
+        assert Path("a.ipynb").read_text().split("\n")[line - 1][column - 1 :].startswith("4)")
+
+    def test_an_annotation_of_what_cannot_be_parsed_points_to_the_notebook(self, run: Run) -> None:
+        _, error = render(run, "github").splitlines()
         assert "file=b.ipynb,line=1::b.ipynb:cell 3:2: SC901" in error
 
 
@@ -307,3 +343,22 @@ def test_a_constant_that_a_notebook_imports_is_not_changed(cell: str) -> None:
     fix(found(), real.analyse, put)
     assert ("BLOCK = 4" in Path("a.py").read_text()) == ("import" in cell)
     assert Path("a.py").read_text() != text
+
+
+@pytest.mark.parametrize("line", ["%timeit {}", "%time {}", "%timeit -n 10 {}.block_until_ready()"])
+def test_a_call_that_is_timed_is_checked_and_not_changed(line: str) -> None:
+    data = notebook(HEAD, line.format(CALL_OF_JAX) + "\n")
+    Path("a.ipynb").write_bytes(data)
+    run = check(found(), real.analyse)
+    [finding] = run.report.findings
+    assert (finding.code, finding.fix) == ("SC102", None)
+    run, changes = fix(found(), real.analyse, put)
+    assert (run.report.findings[0].code, changes) == ("SC102", [])
+    assert Path("a.ipynb").read_bytes() == data
+
+
+def test_a_value_that_a_timed_call_is_given_is_repaired_where_it_stands() -> None:
+    Path("a.ipynb").write_bytes(notebook(f"{HEAD}BLOCK = 4\n", "%timeit " + CALL_OF_JAX.replace("=4", "=BLOCK")))
+    run, [_] = fix(found(), real.analyse, put)
+    assert run.report.findings == []
+    assert "BLOCK = 3" in sources(Path("a.ipynb").read_bytes())[0]

@@ -74,8 +74,24 @@ def test_an_unknown_part_that_matters_makes_the_outcome_unknown(text: str, value
         ("a * b == 1.0", {"a": 10**400, "b": 1.0}),
     ],
 )
-def test_what_python_cannot_compute_is_unknown(text: str, values: dict[str, Any]) -> None:
+def test_what_python_cannot_compute_is_unknown_and_why_can_be_asked(text: str, values: dict[str, Any]) -> None:
     assert evaluate(text, **values) is UNKNOWN
+    said = Relation(text).undefined(values)
+    assert said == "it divides by 0" if "%" in text else said.startswith("it cannot be evaluated: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a % b == 0", {"a": 4, "b": 3}),
+        ("a % b == 0", {"a": UNKNOWN, "b": 0}),
+        ("a % b == 0 and c in (1, 2)", {"a": 4, "b": 0}),
+        ("a == (1,)", {"a": (UNKNOWN,)}),
+        ("b == 0 or a % b == 0", {"a": 4, "b": 0}),
+    ],
+)
+def test_what_has_a_value_or_lacks_one_of_a_name_is_not_undefined(text: str, values: dict[str, Any]) -> None:
+    assert Relation(text).undefined(values) == ""
 
 
 @pytest.mark.parametrize(

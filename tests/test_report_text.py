@@ -139,11 +139,32 @@ def test_of_several_lines_the_first_is_marked() -> None:
 
 def test_a_long_line_is_cut_around_what_it_is_about() -> None:
     code, marks = carets("x = [" + "1, " * 500 + "xyz" + ", 1" * 500 + "]", "xyz")
-    assert len(code) <= 160
+    assert len(code) == 160
+    assert code.startswith("...")
+    assert code.endswith("...")
     assert code[marks.index("^") : marks.rindex("^") + 1] == "xyz"
     code, marks = carets("x = f(" + "1, " * 500 + ")", "f(" + "1, " * 500 + ")")
-    assert code.startswith("f(1")
+    assert code.startswith("...f(1")
+    assert code.endswith("...")
     assert len(code) == len(marks) == 160
+
+
+def test_a_line_that_fits_is_not_cut() -> None:
+    fits = "x = [" + "1" * 151 + "xyz]"
+    assert carets(fits, "xyz") == [fits, " " * 156 + "^^^"]
+    code, marks = carets(fits + ";", "xyz")
+    assert len(code) <= 160
+    assert code.startswith("...1")
+    assert code.endswith("xyz];")
+    assert code[marks.index("^") : marks.rindex("^") + 1] == "xyz"
+
+
+def test_the_width_of_a_line_is_that_of_its_characters() -> None:
+    code, marks = carets("x = ['" + "あ" * 78 + "', xyz]", "xyz")
+    assert code.startswith("...あ")
+    assert code.endswith("xyz]")
+    assert sum(1 + (each == "あ") for each in code) <= 160
+    assert marks.index("^") == sum(1 + (each == "あ") for each in code[: code.index("xyz")])
 
 
 def test_a_line_feed_is_what_ends_a_line() -> None:

@@ -39,6 +39,10 @@ CALL = "paged_attention(pages=6, block=4, mode='kv_head')"
         ("#shapecheck: ignore", []),
         ("# shapecheck: ignore: it is meant to fail", []),
         ("# type: ignore  # shapecheck: ignore[SC201]", ["1 SC102"]),
+        ("# shapecheck: ignore[block-not-dividing]", ["1 SC201"]),
+        ("# shapecheck: ignore[SC102, Megacore-KV-Heads]", []),
+        ("# shapecheck: ignore[block-not-divided]", ["1 SC102", "1 SC201"]),
+        ("# noqa: block-not-dividing", ["1 SC102", "1 SC201"]),
         ("# noqa", []),
         ("# NOQA", []),
         ("# noqa: SC102", ["1 SC201"]),
@@ -126,6 +130,12 @@ def test_a_comment_can_ask_to_leave_the_file_alone(text: str, skipped: bool) -> 
         ("paged_attention(pages=n, block=4)  # shapecheck: ignore[SC102]\n", []),  # unproven is a use
         ("paged_attention(pages=6, block=4)  # shapecheck: ignore[SC102, SC999]\n", ["1:36 SC902 nothing to suppress of SC999"]),
         ("paged_attention(pages=6, block=4)  # shapecheck: ignore[SC102, SC204]\n", []),  # not judged without a chip
+        (f"{CALL}  # shapecheck: ignore[block-not-dividing, megacore-kv-heads]\n", []),
+        (
+            "paged_attention(pages=6, block=3)  # shapecheck: ignore[block-not-dividing]\n",
+            ["1:36 SC902 nothing to suppress of SC102"],
+        ),
+        (f"{CALL}  # shapecheck: ignore[SC102, block]\n", [f"1:{len(CALL) + 3} SC902 nothing to suppress of block"]),
         ("x = 1  # noqa\n", []),
         ("# shapecheck: ignore\n", ["1:1 SC902 nothing to suppress"]),
     ],
@@ -145,6 +155,12 @@ NEVER = "paged_attention(pages=6, block=3)"
         (f"{NEVER}  # type: ignore  # shapecheck: ignore\r\n", f"{NEVER}  # type: ignore\r\n"),
         (f"{NEVER}  # shapecheck: ignore[SC102]  # noqa: E501\n", f"{NEVER}  # noqa: E501\n"),
         (f"{NEVER}  # shapecheck: ignore[SC102]: it is é\n", f"{NEVER}  # it is é\n"),
+        (
+            f"{NEVER}  # shapecheck: ignore[block-not-dividing] why\n",
+            f"{NEVER}  # why\n",
+        ),
+        (f"{CALL}  # shapecheck: ignore[SC102, rank, SC201]\n", f"{CALL}  # shapecheck: ignore[SC102, rank, SC201]\n"),
+        (f"{CALL}  # shapecheck: ignore[SC102, ranks, SC201]\n", f"{CALL}  # shapecheck: ignore[SC102, SC201]\n"),
         (
             f"{CALL}  # é shapecheck: # shapecheck: ignore[SC102, sc999,SC201] why\n",
             f"{CALL}  # é shapecheck: # shapecheck: ignore[SC102, SC201] why\n",
@@ -167,3 +183,21 @@ def test_comments_without_a_use_can_be_removed(before: str, after: str) -> None:
         inspect(source, edit)
     assert apply(source, edits).text.decode() == after
     assert unused(after) == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "messages"),
+    [
+        ("# shapecheck: ignore[SC102]", []),
+        ("# shapecheck: ignore[sc102, rank]", []),
+        ("# shapecheck: ignore", []),
+        ("# noqa: SC12", []),
+        ("# shapecheck: ignore[SC1O2]", ["no rule 'SC1O2'; nearest: SC112, SC102"]),
+        ("# shapecheck: ignore[SC102 block-not-divided]", ["no rule 'block-not-divided'; nearest: block-not-dividing"]),
+    ],
+)
+def test_a_word_that_is_no_rule_is_told_with_the_nearest(comment: str, messages: list[str]) -> None:
+    notes = list(Suppressions(Source("a.py", f"x = 1\n{CALL}  {comment}\n".encode())).unknown())
+    assert [note.span.line for note in notes] == [2] * len(messages)
+    for note, message in zip(notes, messages, strict=True):
+        assert message in note.message

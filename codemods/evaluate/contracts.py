@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from codemods import geometry
-from codemods.callees import Callee
+from codemods.callees import Callee, signature_of
 from codemods.evaluate.annotations import described
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import interprets
@@ -70,8 +70,7 @@ def _callee(machine: Machine, function: Function, demands: list[str | Contract])
             default = defaults.get(parameter.arg, UNKNOWN)
             parameters.append(Parameter(parameter.arg, default if is_constant(default) else UNKNOWN))
     contract = stated_contract(function.name, tuple(arrays), tuple(parameters), demands)
-    names = tuple(parameter.arg for parameter in (*declared.posonlyargs, *declared.args, *declared.kwonlyargs))
-    return Callee(function.name, contract, names, by_position=len(declared.posonlyargs) + len(declared.args))
+    return Callee(function.name, contract, signature_of(declared))
 
 
 def assume(machine: Machine, callee: Callee, arguments: Mapping[str, Value]) -> None:

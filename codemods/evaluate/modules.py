@@ -175,7 +175,10 @@ def member(machine: Machine, module: Module, name: str) -> Value:
         havoc.maybe(machine, lambda: machine.call(given, (name,)), "`__getattr__` of a module changes it")
         return machine.unknown(name, "`__getattr__` of its module gives it")
     reached = program.executed[path]
-    why = "too much is imported to follow" if reached.steps > reached.limit else f"`{name}` was not found in {path}"
+    if reached.steps > reached.limit:
+        why = "too much is imported to follow"
+    else:  # it may come from a module that was left out, by `import *`
+        why = f"`{name}` was not found in {path}{': too much is imported to follow all of it' if program.left_out else ''}"
     return Opaque(("imported", path, name), name, machine.reason(why))
 
 

@@ -6,32 +6,42 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from codemods.findings import CallSite
+    from codemods.findings import CallSite, Report
 
 
 class Counts(NamedTuple):
-    """How many call sites are legal for sure, illegal, and neither."""
+    """How many call sites are legal for sure, illegal, and neither; and those of which no rule was judged."""
 
     proven: int = 0
     violated: int = 0
     unproven: int = 0
+    unjudged: int = 0
 
     @classmethod
     def of(cls, call_sites: Iterable[CallSite]) -> Counts:
         """Count each call site by the worst verdict of its rules."""
         verdicts = [set(site.verdicts.values()) for site in call_sites]
         violated = sum("violated" in each for each in verdicts)
-        proven = sum(each <= {"proven"} for each in verdicts)
-        return cls(proven, violated, len(verdicts) - proven - violated)
+        proven = sum(each == {"proven"} for each in verdicts)
+        unjudged = sum(not each for each in verdicts)
+        return cls(proven, violated, len(verdicts) - proven - violated - unjudged, unjudged)
 
 
-def closing_line(counts: Counts, *, files: int, errors: int = 0, fixed: int = 0) -> str:
-    """Return e.g. `3 call sites: 1 proven, 1 violated, 1 unproven; 120 files`."""
-    verdicts = ", ".join(f"{count} {name}" for name, count in counts._asdict().items())
-    parts = [f"{number(sum(counts), 'call site')}: {verdicts}", number(files, "file")]
+def closing_line(counts: Counts, *, files: int, errors: int = 0, fixed: int = 0, selected: bool = False) -> str:
+    """Return e.g. `3 call sites: 1 proven, 1 violated, 1 unproven; 120 files`; `selected`: not all rules have a say in it."""
+    verdicts = [f"{counts.proven} proven", f"{counts.violated} violated", f"{counts.unproven} unproven"]
+    verdicts += [f"{counts.unjudged} not judged"] if counts.unjudged else []
+    sites = f"{number(sum(counts), 'call site')}{' by the selected rules alone' if selected else ''}"
+    parts = [f"{sites}: {', '.join(verdicts)}", number(files, "file")]
     parts += [number(errors, "error")] if errors else []
     parts += [f"{fixed} fixed"] if fixed else []
     return "; ".join(parts)
+
+
+def closing_line_of(report: Report) -> str:
+    """Return the closing line of a report."""
+    counts = Counts.of(report.call_sites)
+    return closing_line(counts, files=report.files, errors=len(report.errors), fixed=report.fixed, selected=report.selected)
 
 
 def number(count: int, noun: str) -> str:

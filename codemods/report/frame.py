@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from codemods.report.wording import printable
@@ -11,6 +13,7 @@ from codemods.source import Source, Span
 
 _AROUND = 2  # lines above and below
 _WIDEST = 160  # columns of code to show
+_CUT = "..."  # in place of what is left out at an end of a longer line
 
 
 class FrameLine(NamedTuple):
@@ -27,18 +30,40 @@ def frame(source: Source, span: Span) -> Iterator[FrameLine]:
     margin = " " * len(str(last - begins + 1))
     code = source.line(span.line)
     begin, end = span.column - 1, span.end_column - 1 if span.end_line == span.line else len(code)
-    shift = max(0, end - _WIDEST)  # a long line is shown from where its end can be seen
-    shift = min(shift, begin)
+    shift = min(_skipped(code, end), begin)
     yield FrameLine(margin, "")
     for number in range(first, last + 1):
-        yield FrameLine(
-            str(number - begins + 1).rjust(len(margin)), printable(source.line(number)[shift : shift + _WIDEST]).rstrip()
-        )
+        yield FrameLine(str(number - begins + 1).rjust(len(margin)), _part(source.line(number), shift))
         if number == span.line:
-            shown = code[shift : min(end, shift + _WIDEST)]
-            indent = _width(printable(code[shift:begin]))
-            yield FrameLine(margin, " " * indent + "^" * max(1, _width(printable(shown)) - indent))
+            indent = _width(_before(code, shift, begin))
+            shown = min(_width(_part(code, shift)), _width(_before(code, shift, end)))
+            yield FrameLine(margin, " " * indent + "^" * max(1, shown - indent))
     yield FrameLine(margin, "")
+
+
+def _skipped(line: str, end: int) -> int:
+    """Return how many characters to leave out at the beginning of a line so that one at `end` is seen."""
+    if _width(printable(line)) <= _WIDEST or _width(printable(line[:end])) <= _WIDEST - len(_CUT):
+        return 0
+    return end - _fitting(line[:end][::-1], _WIDEST - 2 * len(_CUT))
+
+
+def _part(line: str, shift: int) -> str:
+    """Return what is shown of a line behind its first `shift` characters, marked where something is left out."""
+    text = _before(line, shift, len(line)).rstrip()
+    if _width(text) <= _WIDEST:
+        return text
+    return text[: _fitting(text, _WIDEST - len(_CUT))] + _CUT
+
+
+def _fitting(text: str, columns: int) -> int:
+    """Return how many characters at the beginning fit into so many columns."""
+    return bisect_right(list(accumulate(_width(printable(each)) for each in text)), columns)
+
+
+def _before(line: str, shift: int, end: int) -> str:
+    """Return what is shown of a line from its first `shift` characters to an end."""
+    return (_CUT if shift and line else "") + printable(line[shift:end])
 
 
 def _width(text: str) -> int:

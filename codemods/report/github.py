@@ -18,10 +18,8 @@ def render(run: Run) -> str:
 
 def _lines(run: Run) -> Iterator[str]:
     for finding in run.report.findings:
-        span = finding.span.shown
+        span = run.sources[finding.path].in_file(finding.span)
         where = {"line": span.line, "col": span.column, "endLine": span.end_line, "endColumn": span.end_column}
-        if span.cell is not None:  # a line of a cell is none of the file
-            where = dict.fromkeys(where, 1)
         message = f"{finding.path}:{place(finding.span)}: {finding.code} {finding.name}: {sentence(finding)}"
         yield _command(_level(finding), finding.code, finding.path, where, message)
     for error in run.report.errors:

@@ -92,6 +92,8 @@ def _summary(report: Report) -> dict[str, int]:
         "files": report.files,
         "parsed": report.parsed,
         "call_sites": sum(counts),
-        **counts._asdict(),
+        "proven": counts.proven,
+        "violated": counts.violated,
+        "unproven": counts.unproven,
         "fixed": report.fixed,
     }

@@ -12,6 +12,7 @@ from codemods.codes import severity
 from codemods.explain import Explanation, explanations
 from codemods.findings import FileError, Finding
 from codemods.report.wording import sentence
+from codemods.source import Span
 from codemods.version import version
 from shapecheck.rule import Verdict
 
@@ -36,7 +37,10 @@ def render(run: Run) -> str:
                     }
                 ],
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(finding, used.index(finding.code)) for finding in report.findings],
+                "results": [
+                    _result(finding, run.sources[finding.path].in_file(finding.span), used.index(finding.code))
+                    for finding in report.findings
+                ],
             }
         ],
     }
@@ -53,8 +57,7 @@ def _rule(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, index: int) -> dict[str, Any]:
-    span = finding.span.shown
+def _result(finding: Finding, span: Span, index: int) -> dict[str, Any]:
     region = {
         "startLine": span.line,
         "startColumn": span.column,

@@ -6,7 +6,7 @@ from collections import Counter
 
 from codemods.check import Run
 from codemods.codes import OWN_CODES
-from codemods.report.counts import Counts, closing_line
+from codemods.report.counts import closing_line_of
 
 
 def render(run: Run) -> str:
@@ -17,6 +17,5 @@ def render(run: Run) -> str:
     width = len(str(max(totals.values(), default=0)))
     rows = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     lines = [f"{count:>{width}}  {code}  {name} ({verdict})" for (code, name, verdict), count in rows]
-    counts = Counts.of(report.call_sites)
-    lines.append(closing_line(counts, files=report.files, errors=len(report.errors), fixed=report.fixed))
+    lines.append(closing_line_of(report))
     return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from codemods.check import Run
 from codemods.codes import OWN_CODES
 from codemods.findings import FileError, Finding
-from codemods.report.counts import Counts, closing_line
+from codemods.report.counts import closing_line_of
 from codemods.report.frame import frame
 from codemods.report.wording import assignments, in_cell, place, printable, sentence, shown
 from codemods.source import Source
@@ -41,8 +41,7 @@ def render(run: Run, *, color: bool, frames: bool) -> str:
             lines.append(_head(finding, sentence(finding), style))
     lines += [_error(error, style) for error in report.errors]
     lines += _fixable(report.findings)
-    counts = Counts.of(report.call_sites)
-    lines.append(closing_line(counts, files=report.files, errors=len(report.errors), fixed=report.fixed))
+    lines.append(closing_line_of(report))
     return "".join(f"{line}\n" for line in lines)
 
 
