@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -31,7 +31,13 @@ class Analyse(Protocol):
     """What `codemods.analyse.analyse` does: judge every call of a known callee in `sources`."""
 
     def __call__(
-        self, sources: list[Source], *, root: Path, chips: tuple[Chip, ...], unproven: bool = True
+        self,
+        sources: list[Source],
+        *,
+        root: Path,
+        chips: tuple[Chip, ...],
+        unproven: bool = True,
+        editable: Set[str] = frozenset(),
     ) -> tuple[list[CallSite], list[Finding]]: ...
 
 
@@ -88,7 +94,8 @@ def check(found: Found, analyse: Analyse) -> Run:
     examined: list[Examination] = []
     for project, sources in projects.items():
         asked = project.settings.unproven or project.settings.strict
-        examined.append(examine(project, sources, analyse, unproven=asked))
+        editing = partial(analyse, editable=found.others_of(project))
+        examined.append(examine(project, sources, editing, unproven=asked))
     return summarise(found, examined, errors)
 
 

@@ -12,11 +12,12 @@ from shapecheck.rule import Applicability, Verdict
 
 @dataclass(frozen=True)
 class Edit:
-    """A replacement of bytes `[start, end)` of a source's UTF-8 text."""
+    """A replacement of bytes `[start, end)` of a source's UTF-8 text; without a `path`, in the file that it is found for."""
 
     start: int
     end: int
     replacement: str
+    path: str = ""
 
 
 @dataclass(frozen=True)

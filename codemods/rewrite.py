@@ -77,6 +77,22 @@ def displacement(edits: Iterable[Edit]) -> Callable[[int], int]:
     return lambda position: position + shifts[bisect_right(ends, position)]
 
 
+def origin(edits: Iterable[Edit]) -> Callable[[int], int]:
+    """Return the function that says where a byte was before the edits were made; what an edit put in was where it begins."""
+    edits = sorted(edits, key=lambda edit: edit.start)
+    move = displacement(edits)
+    ends = [move(edit.end) for edit in edits]
+    starts = [end - len(edit.replacement.encode()) for end, edit in zip(ends, edits, strict=True)]
+
+    def back(position: int) -> int:
+        index = bisect_right(starts, position) - 1
+        if index < 0:
+            return position
+        return edits[index].start if position < ends[index] else position - ends[index] + edits[index].end
+
+    return back
+
+
 def inspect(source: Source, edit: Edit) -> None:
     """Check one edit by itself: what it takes out and what it puts in must each be whole.
 

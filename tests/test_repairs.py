@@ -117,7 +117,7 @@ def test_what_cannot_be_written_is_advice() -> None:
 class TestWhereLiteralsAre:
     def test_a_value_that_another_file_imports_stays(self) -> None:
         text = "BLOCK = 4\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block=BLOCK)\n"
-        assert proposed(text, "SC102", other="from a import BLOCK\n") == (Applicability.SAFE, "replace BLOCK by 3")
+        assert proposed(text, "SC102", other="from a import BLOCK\nprint(BLOCK)\n") == (Applicability.SAFE, "replace BLOCK by 3")
         assert proposed(text, "SC102", other="") == (Applicability.SAFE, "replace 4 by 3")
 
     def test_a_parameter_is_not_replaced_by_a_value(self) -> None:

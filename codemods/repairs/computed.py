@@ -28,7 +28,8 @@ class Computations:
     def __init__(self, source: Source, imports: Imports, origins: Origins) -> None:
         self._source = source
         self._imports = imports
-        self._scopes = origins.scopes
+        self._tree = origins.tree
+        self._scopes = origins.tree.scopes_of(source.tree)
 
     def propose(self, site: Site, fix: Fix) -> ProposedFix | None:
         """Return the fix, which is unsafe: it may change what the call costs. Without a place to write it, it is advice."""
@@ -53,8 +54,7 @@ class Computations:
         if computed.limit:
             return True
         if isinstance(node, ast.Name):
-            variable = self._scopes.variable(node)
-            node = (self._scopes.uses[variable].lone_value if variable is not None else None) or node
+            node = self._tree.value(node) or node
         chosen = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
         return all(map(is_literal, chosen)) and not (computed.imports_jax and self._imports.has("torch"))
 
@@ -150,8 +150,7 @@ class Computations:
 
     def _is_constant(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
-            variable = self._scopes.variable(node)
-            value = self._scopes.uses[variable].lone_value if variable is not None else None
+            value = self._tree.value(node)
             return value is not None and is_literal(value)
         return is_literal(node)
 
