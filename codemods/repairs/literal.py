@@ -46,7 +46,7 @@ class Literals:
 
     def __init__(self, origins: Origins, judges: Sequence[Judge]) -> None:
         self.origins = origins
-        self._judges = list({id(judge): judge for judge in judges}.values())
+        self.judges = list({id(judge): judge for judge in judges}.values())
         self._uses: dict[str, list[_Use]] = {}
 
     def propose(self, site: Site, fix: Fix) -> Proposal | None:
@@ -122,7 +122,7 @@ class Literals:
         return self._uses[parameter]
 
     def _found(self, parameter: str) -> Iterator[_Use]:
-        for judge in self._judges:
+        for judge in self.judges:
             known = judge.constants
             if parameter not in known:
                 continue

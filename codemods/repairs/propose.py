@@ -71,4 +71,4 @@ class Repairs:
 
     @cached_property
     def _computations(self) -> Computations:
-        return Computations(self._source, self._imports, self._literals.origins)
+        return Computations(self._source, self._imports, self._literals.origins.tree, self._literals.judges)
