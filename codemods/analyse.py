@@ -106,7 +106,8 @@ def analyse(
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts))
+        quantized = frozenset(name for judge in judges[id(site)] for name in judge.quantized)
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized))
         if not site.expected:
             finder = repairs[site.source.path]
             open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
@@ -49,14 +48,12 @@ class Run(NamedTuple):
         sources: the files they are in, by path, as they are now.
         failed: a finding counts for the exit status.
         fixed: what is repaired in `sources`, and no longer in the report, which counts it once it is written.
-        adopted: what was done to each file that was made to use the front door, by path.
     """
 
     report: Report
     sources: Mapping[str, Source]
     failed: bool
     fixed: tuple[Finding, ...] = ()
-    adopted: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 @dataclass

@@ -73,13 +73,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a known callee, with the verdict of each rule by its code."""
+    """A call of a known callee, with the verdict of each rule by its code.
+
+    `quantized` are the arrays of the contract that are quantized in some execution.
+    """
 
     path: str
     span: Span
     callee: str
     contract: str
     verdicts: Mapping[str, Verdict]
+    quantized: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,15 @@ class FileError:
     cell: int | None = None
 
 
+@dataclass(frozen=True)
+class Note:
+    """What was done to a file beside repairs, or why it was not."""
+
+    path: str
+    line: int
+    message: str
+
+
 @dataclass
 class Report:
     """All that one run found; `files` were looked at, `parsed` of them were worth parsing."""
@@ -100,6 +113,7 @@ class Report:
     findings: list[Finding] = field(default_factory=list[Finding])
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
     errors: list[FileError] = field(default_factory=list[FileError])
+    notes: list[Note] = field(default_factory=list[Note])
     files: int = 0
     parsed: int = 0
     fixed: int = 0

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from codemods.check import Analyse, Examination, Run, examine, parse, summarise
 from codemods.files import Candidate, Found
-from codemods.findings import Edit, FileError, Finding, ProposedFix
+from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
 from codemods.rewrite import RewriteError, apply, displacement, inspect, origin, overlap
 from codemods.source import Source, SourceError, Span
@@ -64,8 +64,8 @@ def fix(
                 repair.restore(path, 1, str(error))
     fixed = [finding for repair in repairs for finding in repair.fixed]
     errors += [error for repair in repairs for error in repair.errors]
-    adopted = {path: notes for repair in repairs for path, notes in repair.adopted.items()}
-    run = summarise(found, [repair.current for repair in repairs], errors, fixed)._replace(adopted=adopted)
+    run = summarise(found, [repair.current for repair in repairs], errors, fixed)
+    run.report.notes = [note for repair in repairs for path in sorted(repair.notes) for note in repair.notes[path]]
     run.report.fixed = len(fixed) if write is not None else 0
     return run, changes
 
@@ -99,14 +99,14 @@ class _Repair:
     Attributes:
         current: the files as they are now, and what there is to report of them.
         fixed: the findings that are repaired, where they were at first.
-        adopted: what was done to adopt the front door, by path.
+        notes: what was done to adopt the front door, and what was not, by path.
         errors: files that had to be restored.
     """
 
     def __init__(self, original: Examination, found: Found, analyse: Analyse, unsafe: bool) -> None:
         self.current = original
         self.fixed: list[Finding] = []
-        self.adopted: dict[str, tuple[str, ...]] = {}
+        self.notes: dict[str, list[Note]] = {}
         self.errors: list[FileError] = []
         self._original = dict(original.sources)
         self._found = found
@@ -130,9 +130,10 @@ class _Repair:
         """Adopt the front door in each file where no violation comes up by it."""
         from codemods.adopt import adopt
 
+        root = Path(self.current.project.root or ".")
         for path, source in self.current.sources.items():
             sites = [site for site in self.current.call_sites if site.path == path]
-            adoption = adopt(source, sites, Path(self.current.project.root or "."))
+            adoption = adopt(source, sites, root)
             if not adoption.notes or path.endswith(".pyi"):
                 continue
             before = self.current
@@ -140,7 +141,8 @@ class _Repair:
             if _broken_promises(before, self.current, [_Group((), {path: ()})]):
                 self._examine({path: source})
             else:
-                self.adopted[path] = adoption.notes
+                at_first = [(self._span_at_first(path, span), text) for span, text in adoption.notes]
+                self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
 
     def changed(self) -> list[str]:
         """Return the files that are not as they were."""
@@ -168,7 +170,7 @@ class _Repair:
         """Give up on a file that cannot be written: it is as it was before the first fix."""
         self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
         self.fixed = [finding for finding in self.fixed if path not in _edits([finding])]
-        self.adopted.pop(path, None)
+        self.notes.pop(path, None)
         self._examine({path: self._original[path]})
 
     def _examine(self, changed: Mapping[str, Source]) -> None:
@@ -261,17 +263,16 @@ class _Repair:
                 self._origins.setdefault(path, []).append(origin(edits))
 
     def _at_first(self, finding: Finding) -> Finding:
-        """Return a finding with the places that it had in the file as it was before the first edit."""
-        if finding.path not in self._origins:
-            return finding
+        """Return a finding with the places that it had before the first edit."""
+        span, call = (self._span_at_first(finding.path, each) for each in (finding.span, finding.call))
+        return replace(finding, span=span, call=call)
 
-        def back(span: Span) -> Span:
-            ends = [span.start, span.end]
-            for step in reversed(self._origins[finding.path]):
-                ends = [step(each) for each in ends]
-            return self._original[finding.path].between(*ends)
-
-        return replace(finding, span=back(finding.span), call=back(finding.call))
+    def _span_at_first(self, path: str, span: Span) -> Span:
+        """Return a piece of a file as it was before the first edit."""
+        ends = [span.start, span.end]
+        for back in reversed(self._origins.get(path, ())):
+            ends = [back(each) for each in ends]
+        return self._original[path].between(*ends) if path in self._origins else span
 
     def _edited(self, findings: Sequence[Finding]) -> tuple[dict[str, Source], Sequence[Finding]]:
         """Make the edits of as many of the findings as go together; the others are refused."""
