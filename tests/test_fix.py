@@ -4,6 +4,7 @@ import ast
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -202,6 +203,18 @@ class TestFiles:
             write("a.py", b"new", discover(["a.py"], Configuration(), Words()).candidates[0].stamp)
         assert os.listdir() == ["a.py"]
         assert Path("a.py").read_text() == BAD
+
+    def test_what_another_run_is_writing_stays(self) -> None:
+        import fcntl
+
+        Path("a.py").write_text(BAD)
+        prefix = f".shapecheck-{zlib.crc32(b'a.py'):08x}-"
+        for name in (f"{prefix}live.tmp", f"{prefix}stale.tmp", ".shapecheck-00000000-other.tmp"):
+            Path(name).touch()
+        with open(f"{prefix}live.tmp") as live:
+            fcntl.flock(live, fcntl.LOCK_EX)
+            run()
+        assert sorted(os.listdir()) == sorted([".shapecheck-00000000-other.tmp", f"{prefix}live.tmp", "a.py"])
 
     def test_without_a_writer_nothing_is_written(self) -> None:
         Path("a.py").write_text(BAD)
