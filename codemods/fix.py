@@ -260,7 +260,7 @@ class _Repair:
         self.fixed += [self._at_first(finding) for group in groups for finding in group.findings]
         for group in groups:
             for path, edits in group.edits.items():
-                self._origins.setdefault(path, []).append(origin(edits))
+                self._origins.setdefault(path, []).append(origin(before.sources[path].text, edits))
 
     def _at_first(self, finding: Finding) -> Finding:
         """Return a finding with the places that it had before the first edit."""

@@ -8,6 +8,7 @@ and the new file must be equal but for what the edits cover.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -77,9 +78,9 @@ def displacement(edits: Iterable[Edit]) -> Callable[[int], int]:
     return lambda position: position + shifts[bisect_right(ends, position)]
 
 
-def origin(edits: Iterable[Edit]) -> Callable[[int], int]:
-    """Return the function that says where a byte was before the edits were made; what an edit put in was where it begins."""
-    edits = sorted(edits, key=lambda edit: edit.start)
+def origin(text: bytes, edits: Iterable[Edit]) -> Callable[[int], int]:
+    """Return the function that says where a byte was in `text` before the edits; what is put in was where it begins."""
+    edits = sorted((_trimmed(text, edit) for edit in edits), key=lambda edit: edit.start)
     move = displacement(edits)
     ends = [move(edit.end) for edit in edits]
     starts = [end - len(edit.replacement.encode()) for end, edit in zip(ends, edits, strict=True)]
@@ -91,6 +92,15 @@ def origin(edits: Iterable[Edit]) -> Callable[[int], int]:
         return edits[index].start if position < ends[index] else position - ends[index] + edits[index].end
 
     return back
+
+
+def _trimmed(text: bytes, edit: Edit) -> Edit:
+    """Return an edit without what it puts back as it was, at its beginning and at its end."""
+    old, new = text[edit.start : edit.end].decode(), edit.replacement
+    first = len(os.path.commonprefix([old, new]))
+    last = len(os.path.commonprefix([old[first:][::-1], new[first:][::-1]]))
+    start, end = edit.start + len(old[:first].encode()), edit.end - len(old[len(old) - last :].encode())
+    return Edit(start, end, new[first : len(new) - last])
 
 
 def inspect(source: Source, edit: Edit) -> None:

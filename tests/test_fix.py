@@ -291,6 +291,20 @@ class TestFixpoint:
         assert result.report.fixed == 2
         assert Path("a.py").read_text() == "paged_attention(pages=6, block=3, mode=None)\n"
 
+    def test_what_is_fixed_is_told_where_it_was_at_first(self) -> None:
+        text = UNPROVEN + "x = paged_attention(pages=6, block=4, mode='kv_head')\n"
+        Path("a.py").write_text(text)
+
+        def overlapping(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+            return sites, [each if each.verdict == "unproven" else widened(sources[0], each) for each in findings]
+
+        result, [change] = run(using=overlapping, unsafe=True)
+        assert b"import largest_divisor" in change.after  # by the first round: what comes later has moved
+        places = [(each.code, each.span.line, each.span.column, each.span.end_column) for each in result.fixed]
+        assert places == [("SC102", 3, 43, 44), ("SC102", 4, 36, 37), ("SC201", 4, 44, 53)]
+        assert {each.call.line for each in result.fixed} == {3, 4}
+
     def test_comments_that_suppress_nothing_are_removed_on_request(self) -> None:
         text = IMPORT + f"{CALL}  # shapecheck: ignore[SC201]\n{FIXED}  # mine  # shapecheck: ignore[SC102]\n"
         Path("a.py").write_text(text)
