@@ -129,9 +129,12 @@ def test_what_cannot_be_written_is_advice() -> None:
     assert proposed(call, "SC105") == (Applicability.DISPLAY, "lengths of shape (4,)")
 
 
-IMPORTED = HEAD + """{}
+IMPORTED = (
+    HEAD
+    + """{}
 paged_attention(q, kv, kv, lens, six, pages_per_compute_block={})
 """
+)
 
 
 class TestLiteralsOfOtherFiles:
@@ -173,6 +176,11 @@ class TestLiteralsOfOtherFiles:
         call = IMPORTED.format("from config import BLOCK", "{}")
         assert repaired(a=call.format("BLOCK"), config="BLOCK = 4\n", other=other) == {"a": call.format("3")}
 
+    def test_a_module_under_another_name_may_be_read(self) -> None:
+        call = IMPORTED.format("from config import BLOCK", "{}")
+        files = {"a": call.format("BLOCK"), "config": "BLOCK = 4\n", "lib": "import config as c\n"}
+        assert repaired(**files, user="from lib import c\nprint(c.BLOCK)\n") == {"a": call.format("3")}
+
     def test_a_file_outside_the_run_is_not_changed(self) -> None:
         call = IMPORTED.format("from config import BLOCK", "{}")
         assert repaired("a.py", a=call.format("BLOCK"), config="BLOCK = 4\n") == {"a": call.format("3")}
@@ -212,6 +220,24 @@ class TestWhereLiteralsAre:
         assert proposed(text, "SC102", other="from a import BLOCK\nprint(BLOCK)\n") == (Applicability.SAFE, "replace BLOCK by 3")
         assert proposed(text, "SC102", other="") == (Applicability.SAFE, "replace 4 by 3")
 
+    @pytest.mark.parametrize(
+        ("setting", "reading", "block"),
+        [
+            ("B = 4", "globals()['B']", "B"),
+            ("B = 4", "eval('B')", "B"),
+            ("C = {1: 4, 2: 3}", "C[True]", "C[1]"),
+            ("C = {'b': 4}", "C.get('b')", "C['b']"),
+            ("class A: b = 4", "getattr(A, 'b')", "A.b"),
+            ("class A: b = 4", "vars(A)", "A.b"),
+            ("import dataclasses\n@dataclasses.dataclass\nclass A: b: int = 4\na = A()", "dataclasses.asdict(a)", "a.b"),
+        ],
+    )
+    def test_a_value_that_is_read_in_another_way_stays(self, setting: str, reading: str, block: str) -> None:
+        text = f"{setting}\nprint({reading})\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block={block})\n"
+        assert proposed(text, "SC102") == (Applicability.SAFE, f"replace {block} by 3")
+        harmless = text.replace(reading, "0" if "C[" not in block else "C['c']")
+        assert proposed(harmless, "SC102") == (Applicability.SAFE, "replace 4 by 3")
+
     def test_a_value_is_changed_where_another_file_has_it_too(self) -> None:
         text = "BLOCK = 4\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block=BLOCK)\n"
         other = HEAD + "from a import BLOCK\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block=BLOCK)\n"
@@ -225,7 +251,9 @@ class TestWhereLiteralsAre:
         assert proposed(text.replace("(8, 4)", "(8, 5)"), "SC102") != (Applicability.SAFE, "replace 5 by 3")
 
     def test_a_loop_whose_variable_is_read_for_something_else_stays(self) -> None:
-        text = "for block in (4, 3):\n    paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)\n    print(block)\n"
+        text = (
+            "for block in (4, 3):\n    paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)\n    print(block)\n"
+        )
         fix = proposed(text, "SC102")
         assert fix is not None
         assert fix[0] is Applicability.UNSAFE

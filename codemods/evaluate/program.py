@@ -123,15 +123,18 @@ class Program:
                 return found
         return None
 
-    def mentioning(self, name: str, beside: str) -> Iterator[str]:
+    def mentioning(self, name: str, beside: str, *, renamed: bool = False) -> Iterator[str]:
         """Yield the files of the tree that may import this name from the module `beside`.
 
-        Such a file has the module's name as a whole word, and the name; or it imports all that the module has.
+        Such a file has the module's name as a whole word, and the name; or it imports all that the module has. Where the module
+        may be `renamed`, it is enough that the name is that of an attribute.
         """
         stem = Path(beside).stem
         module = re.escape((Path(beside).resolve().parent.name if stem == "__init__" else stem).encode())
         relative = rb"|\bfrom\s+\.+\s*import\b" if stem == "__init__" else b""
-        words = [re.compile(rb"\b" + module + rb"\b" + relative), re.compile(rb"\b" + re.escape(name.encode()) + rb"\b|import\s*\*")]
+        member = re.escape(name.encode()) + rb"\b"
+        attribute = rb"|\.\s*" + member if renamed else b""
+        words = [re.compile(rb"\b" + module + rb"\b" + relative + attribute), re.compile(rb"\b" + member + rb"|import\s*\*")]
         for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
             with suppress(OSError):
                 if not file.samefile(beside) and _has_all(searchable(str(file), file.read_bytes()), words):

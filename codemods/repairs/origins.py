@@ -19,6 +19,8 @@ from codemods.repairs.tree import Tree
 from codemods.values import same
 
 _LONGEST = 24  # names that one value is handed on through
+_GETTERS = frozenset(("getattr", "attrgetter"))
+_REFLECTION = frozenset(("vars", "__dict__", "asdict", "astuple", "_asdict"))
 
 
 def is_literal(node: ast.expr) -> bool:
@@ -106,7 +108,9 @@ class Origins:
     def _free(self, holder: Variable | Field, read: set[int]) -> bool:
         if isinstance(holder, Variable):
             return self.tree.has_no_other_reads(holder, read)
-        return not self.tree.is_mentioned(holder.name, holder.file) and all(id(node) in read for node in _attribute_reads(holder))
+        if self.tree.is_mentioned(holder.name, holder.file) or _is_reflected(holder):
+            return False
+        return all(id(node) in read for node in _attribute_reads(holder))
 
     def _trail(self, node: ast.expr | None, search: _Search) -> Trail | None:
         if node is None or search.left == 0 or not self.tree.holds(node):
@@ -157,7 +161,9 @@ class Origins:
             return None
         parts: list[ast.expr] = elements.elts
         if position is not None:
-            parts = [each.elts[position] for each in parts if isinstance(each, ast.Tuple | ast.List) and position < len(each.elts)]
+            parts = [
+                each.elts[position] for each in parts if isinstance(each, ast.Tuple | ast.List) and position < len(each.elts)
+            ]
         found = [each for each in parts if is_literal(each) and same(ast.literal_eval(each), search.value)]
         return Trail(found[0]).via(names, *self._all_variables(names)) if len(found) == 1 else None
 
@@ -209,9 +215,7 @@ class Origins:
             return found.via(spread, *variables) if found is not None else None
         return self._of_entry(spread[0], parameter, search)
 
-    def _entry(
-        self, node: ast.expr | None, key: Any, names: list[ast.expr], reads: list[ast.expr]
-    ) -> ast.expr | None:
+    def _entry(self, node: ast.expr | None, key: Any, names: list[ast.expr], reads: list[ast.expr]) -> ast.expr | None:
         """Return the value of a dict's entry as its display writes it.
 
         Add the names through which the dict is reached, and the reads of these names that are for another entry only.
@@ -238,7 +242,7 @@ class Origins:
         *_, variable = self.tree.variables(node)
         for file in self.tree.files_with(variable):
             for each in nodes(file, ast.Subscript):
-                other = isinstance(each.slice, ast.Constant) and not same(each.slice.value, key)
+                other = isinstance(each.slice, ast.Constant) and each.slice.value != key  # 1 and True are one key
                 if other and self.tree.variables(each.value)[-1:] == (variable,):
                     yield each.value
 
@@ -257,6 +261,14 @@ def _attribute_reads(field: Field) -> Iterator[ast.Attribute]:
     for node in nodes(field.file, ast.Attribute):
         if node.attr == field.name and isinstance(node.ctx, ast.Load):
             yield node
+
+
+def _is_reflected(field: Field) -> bool:
+    """Say whether the file may read the attribute by another way: `getattr(x, "name")`, `vars(x)`."""
+    calls = (node for node in nodes(field.file, ast.Call) if ast.unparse(node.func).rpartition(".")[2] in _GETTERS)
+    named = any(isinstance(each, ast.Constant) and each.value == field.name for call in calls for each in call.args)
+    read = (node.id if isinstance(node, ast.Name) else node.attr for node in nodes(field.file, ast.Name, ast.Attribute))
+    return named or not _REFLECTION.isdisjoint(read)
 
 
 def _attribute_values(field: Field) -> Iterator[ast.expr]:

@@ -14,6 +14,7 @@ from codemods.source import Source
 from codemods.suppress import skips_file
 
 _LONGEST = 24  # modules that one name is imported through
+_REFLECTION = frozenset(("globals", "locals", "eval", "exec"))
 
 
 class Tree:
@@ -92,7 +93,7 @@ class Tree:
         pending, seen = [variable], {variable}
         while pending:
             each = pending.pop()
-            if any(id(node) not in reads for node in self.uses(each).reads):
+            if any(id(node) not in reads for node in self.uses(each).reads) or self._is_reflected(each):
                 return False
             if not isinstance(each.scope, ast.Module):
                 continue
@@ -118,11 +119,15 @@ class Tree:
 
     def is_mentioned(self, name: str, node: ast.AST) -> bool:
         """Say whether another file may have this name from the file of a node."""
-        return bool(self._mentioning(name, self.path_of(node)))
+        return any(self._program.mentioning(name, beside=self.path_of(node)))
+
+    def _is_reflected(self, variable: Variable) -> bool:
+        """Say whether the file of a variable may read it without a name that tells: `globals()["BLOCK"]`."""
+        return any(node.id in _REFLECTION for node in nodes(self.scopes_of(variable.scope).tree, ast.Name))
 
     def _mentioning(self, name: str, path: str) -> Sequence[str]:
         if (name, path) not in self._mentions:
-            self._mentions[name, path] = list(self._program.mentioning(name, beside=path))
+            self._mentions[name, path] = list(self._program.mentioning(name, beside=path, renamed=True))
         return self._mentions[name, path]
 
     def _spells_only(self, scopes: Scopes, variable: Variable, reads: Set[int]) -> bool:
