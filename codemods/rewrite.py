@@ -8,7 +8,6 @@ and the new file must be equal but for what the edits cover.
 from __future__ import annotations
 
 import ast
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -97,10 +96,15 @@ def origin(text: bytes, edits: Iterable[Edit]) -> Callable[[int], int]:
 def _trimmed(text: bytes, edit: Edit) -> Edit:
     """Return an edit without what it puts back as it was, at its beginning and at its end."""
     old, new = text[edit.start : edit.end].decode(), edit.replacement
-    first = len(os.path.commonprefix([old, new]))
-    last = len(os.path.commonprefix([old[first:][::-1], new[first:][::-1]]))
+    first = _alike(old, new)
+    last = _alike(old[first:][::-1], new[first:][::-1])
     start, end = edit.start + len(old[:first].encode()), edit.end - len(old[len(old) - last :].encode())
     return Edit(start, end, new[first : len(new) - last])
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def inspect(source: Source, edit: Edit) -> None:

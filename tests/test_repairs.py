@@ -224,7 +224,6 @@ class TestWhereLiteralsAre:
         ("setting", "reading", "block"),
         [
             ("B = 4", "globals()['B']", "B"),
-            ("B = 4", "eval('B')", "B"),
             ("C = {1: 4, 2: 3}", "C[True]", "C[1]"),
             ("C = {'b': 4}", "C.get('b')", "C['b']"),
             ("class A: b = 4", "getattr(A, 'b')", "A.b"),
@@ -235,7 +234,7 @@ class TestWhereLiteralsAre:
     def test_a_value_that_is_read_in_another_way_stays(self, setting: str, reading: str, block: str) -> None:
         text = f"{setting}\nprint({reading})\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block={block})\n"
         assert proposed(text, "SC102") == (Applicability.SAFE, f"replace {block} by 3")
-        harmless = text.replace(reading, "0" if "C[" not in block else "C['c']")
+        harmless = text.replace(reading, "C[2]" if block == "C[1]" else "0")
         assert proposed(harmless, "SC102") == (Applicability.SAFE, "replace 4 by 3")
 
     def test_a_value_is_changed_where_another_file_has_it_too(self) -> None:
