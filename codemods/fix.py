@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,15 +12,15 @@ from codemods.check import Analyse, Examination, Run, examine, parse, summarise
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
-from codemods.rewrite import RewriteError, apply, displacement, inspect, origin, overlap
+from codemods.promises import Group, Key, broken_promises, compatible, edits_of, grouped, moves_of
+from codemods.rewrite import RewriteError, apply, inspect, origin
 from codemods.source import Source, SourceError, Span
 from codemods.write import WriteError
-from shapecheck.rule import Applicability, Verdict
+from shapecheck.rule import Applicability
 
 _ROUNDS = 10
 
 Write: TypeAlias = Callable[[Candidate, bytes], None]
-_Moves: TypeAlias = Mapping[str, Callable[[int], int]]  # by path: where the bytes of an edited file have moved to
 
 
 class Change(NamedTuple):
@@ -70,29 +69,6 @@ def fix(
     return run, changes
 
 
-class _Key(NamedTuple):
-    """What tells a finding from others, also once its file is edited: its code, and the call that begins at `start`."""
-
-    path: str
-    code: str
-    callee: str
-    start: int
-
-    @classmethod
-    def of(cls, finding: Finding) -> _Key:
-        return cls(finding.path, finding.code, finding.callee, finding.call.start)
-
-    def moved(self, moves: _Moves) -> _Key:
-        return self._replace(start=moves[self.path](self.start)) if self.path in moves else self
-
-
-class _Group(NamedTuple):
-    """Findings whose fixes are made or undone together, as they edit the same files; and the edits of each file."""
-
-    findings: Sequence[Finding]
-    edits: Mapping[str, Sequence[Edit]]
-
-
 class _Repair:
     """The files of one project on the way to their repair.
 
@@ -113,7 +89,7 @@ class _Repair:
         self._candidates: dict[str, Candidate] = {}  # the files that are looked at only because they hold a literal
         self._analyse = analyse
         self._allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-        self._refused: dict[_Key, str] = {}
+        self._refused: dict[Key, str] = {}
         self._careful: set[str] = set()  # the files in which one fix is made at a time
         self._origins: dict[str, list[Callable[[int], int]]] = {}  # by path: where bytes were before each round of edits
 
@@ -138,7 +114,7 @@ class _Repair:
                 continue
             before = self.current
             self._examine({path: adoption.source})
-            if _broken_promises(before, self.current, [_Group((), {path: ()})]):
+            if broken_promises(before, self.current, [Group((), {path: ()})]):
                 self._examine({path: source})
             else:
                 at_first = [(self._span_at_first(path, span), text) for span, text in adoption.notes]
@@ -169,7 +145,7 @@ class _Repair:
     def restore(self, path: str, line: int, reason: str) -> None:
         """Give up on a file that cannot be written: it is as it was before the first fix."""
         self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
-        self.fixed = [finding for finding in self.fixed if path not in _edits([finding])]
+        self.fixed = [finding for finding in self.fixed if path not in edits_of([finding])]
         self.notes.pop(path, None)
         self._examine({path: self._original[path]})
 
@@ -178,7 +154,7 @@ class _Repair:
 
     def _noted(self, finding: Finding) -> Finding:
         """Say of a finding why its fix was not made."""
-        reason = self._refused.get(_Key.of(finding))
+        reason = self._refused.get(Key.of(finding))
         if reason is None or finding.fix is None:
             return finding
         return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
@@ -193,11 +169,11 @@ class _Repair:
         ):
             if not self._may_fix(finding):
                 continue
-            edits = _edits([finding])
+            edits = edits_of([finding])
             if any(made.get(path) for path in self._careful.intersection(edits)):
                 continue
-            compatible = all(_compatible(own, made.get(path, ())) for path, own in edits.items())
-            if compatible and self._passes(finding):
+            fits = all(compatible(own, made.get(path, ())) for path, own in edits.items())
+            if fits and self._passes(finding):
                 chosen.append(finding)
                 for path, own in edits.items():
                     made.setdefault(path, set()).update(own)
@@ -209,16 +185,16 @@ class _Repair:
             and finding.fix.edits != ()
             and finding.fix.applicability in self._allowed
             and not finding.path.endswith(".pyi")
-            and _Key.of(finding) not in self._refused
+            and Key.of(finding) not in self._refused
         )
 
     def _passes(self, finding: Finding) -> bool:
         try:
-            for path, edits in _edits([finding]).items():
+            for path, edits in edits_of([finding]).items():
                 for edit in edits:
                     inspect(self._source(path), edit)
         except (RewriteError, SourceError, OSError) as error:
-            self._refused[_Key.of(finding)] = getattr(error, "strerror", None) or str(error)
+            self._refused[Key.of(finding)] = getattr(error, "strerror", None) or str(error)
             return False
         return True
 
@@ -237,25 +213,25 @@ class _Repair:
         """
         before = self.current
         changed: dict[str, Source] = {}
-        groups: list[_Group] = []
-        for findings in _grouped(chosen):
+        groups: list[Group] = []
+        for findings in grouped(chosen):
             result, kept = self._edited(findings)
             if kept:
                 changed |= result
-                groups.append(_Group(kept, _edits(kept)))
+                groups.append(Group(kept, edits_of(kept)))
         if not groups:
             return
         self._examine(changed)
-        while groups and (broken := _broken_promises(before, self.current, groups)):
+        while groups and (broken := broken_promises(before, self.current, groups)):
             for index, faults in broken.items():
-                keys = [_Key.of(finding) for finding in groups[index].findings]
+                keys = [Key.of(finding) for finding in groups[index].findings]
                 guilty = keys if len(keys) == 1 else [key for key in keys if key in faults]
                 self._refused |= {key: faults.get(key) or faults[None] for key in guilty}
                 if not guilty:
                     self._careful.update(groups[index].edits)
             self._examine({path: before.sources[path] for index in broken for path in groups[index].edits})
             groups = [group for index, group in enumerate(groups) if index not in broken]
-        moves = _moves(groups)
+        moves = moves_of(groups)
         self._refused = {key.moved(moves): reason for key, reason in self._refused.items()}
         self.fixed += [self._at_first(finding) for group in groups for finding in group.findings]
         for group in groups:
@@ -287,84 +263,8 @@ class _Repair:
                 result = self._applied([*kept, finding])
                 kept.append(finding)
             except RewriteError as error:
-                self._refused[_Key.of(finding)] = str(error)
+                self._refused[Key.of(finding)] = str(error)
         return result, kept
 
     def _applied(self, findings: Sequence[Finding]) -> dict[str, Source]:
-        return {path: apply(self._source(path), edits) for path, edits in _edits(findings).items()}
-
-
-_Faults: TypeAlias = dict[_Key | None, str]  # the reasons by the repairs at fault, by None where it is not known which those are
-
-
-def _broken_promises(before: Examination, after: Examination, groups: Sequence[_Group]) -> dict[int, _Faults]:
-    """Return the groups, by position, whose files are not what their fixes promise, each with the reasons.
-
-    A finding is still there, or a violation has come up. What was violated may be unproven now: not every call may be known.
-
-    Args:
-        before, after: what there was to say before and after the edits.
-        groups: what was to be repaired.
-    """
-    moves = _moves(groups)
-    repaired = {_Key.of(each).moved(moves): (index, each) for index, group in enumerate(groups) for each in group.findings}
-    known = {_Key.of(finding).moved(moves) for finding in before.judged if finding.verdict is Verdict.VIOLATED}
-    broken: dict[int, _Faults] = {}
-
-    def blame(path: str, reason: str) -> None:
-        """In a file that was not edited it is the doing of one that was."""
-        editing = [index for index, group in enumerate(groups) if path in group.edits]
-        for index in editing or range(len(groups)):
-            broken.setdefault(index, {})[None] = reason
-
-    for finding in after.judged:
-        key = _Key.of(finding)
-        if key in repaired:
-            index, each = repaired[key]
-            if finding.verdict is Verdict.VIOLATED or each.verdict is Verdict.UNPROVEN:
-                broken.setdefault(index, {})[_Key.of(each)] = f"{finding.code} would remain"
-        elif finding.verdict is Verdict.VIOLATED and key not in known:
-            reason = f"{finding.code} would come up at {finding.path}:{finding.span.line}"
-            near = [value for moved, value in repaired.items() if moved._replace(code=key.code) == key]
-            for index, each in near:
-                broken.setdefault(index, {})[_Key.of(each)] = reason
-            if not near:
-                blame(finding.path, reason)
-    calls = Counter(site.path for site in before.call_sites)
-    calls.subtract(site.path for site in after.call_sites)
-    for path, lost in calls.items():
-        if lost > 0:
-            blame(path, "a call of a kernel would no longer be recognised")
-    for error in after.errors:
-        if error not in before.errors:
-            blame(error.path, "the result cannot be judged")
-    return broken
-
-
-def _grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Put those findings together whose fixes edit the same files."""
-    groups: list[tuple[set[str], list[Finding]]] = []
-    for finding in findings:
-        paths = set(_edits([finding]))
-        touched = [group for group in groups if group[0] & paths]
-        groups = [group for group in groups if group not in touched]
-        members = [each for _, group in touched for each in group]
-        groups.append((paths.union(*(each for each, _ in touched)), [*members, finding]))
-    return [members for _, members in groups]
-
-
-def _moves(groups: Iterable[_Group]) -> _Moves:
-    return {path: displacement(edits) for group in groups for path, edits in group.edits.items()}
-
-
-def _edits(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
-    """Return the edits of the findings' fixes by path; one that several need, such as an import, is made once."""
-    edits: dict[str, dict[Edit, None]] = {}
-    for finding in findings:
-        for edit in finding.fix.edits if finding.fix else ():
-            edits.setdefault(edit.path or finding.path, {})[replace(edit, path="")] = None
-    return {path: list(own) for path, own in edits.items()}
-
-
-def _compatible(edits: Iterable[Edit], made: Collection[Edit]) -> bool:
-    return not any(overlap(edit, other) for edit in edits if edit not in made for other in made)
+        return {path: apply(self._source(path), edits) for path, edits in edits_of(findings).items()}
