@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Sequence, Set
 from functools import cached_property
 
 from codemods.evaluate.program import Program
+from codemods.files import NOTEBOOK
 from codemods.nodes import nodes
 from codemods.repairs.scopes import Scopes, Uses, Variable
 from codemods.source import Source
@@ -98,7 +99,7 @@ class Tree:
             if not isinstance(each.scope, ast.Module):
                 continue
             for path in self._mentioning(each.name, self.path_of(each.scope)):
-                scopes = self.scopes(path)
+                scopes = self.scopes(path) if not path.endswith(NOTEBOOK) else None  # whose user may be about to read it
                 if scopes is None or not self._spells_only(scopes, each, reads):
                     return False
                 importers = [
