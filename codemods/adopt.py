@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codemods.findings import CallSite, Edit
+from codemods.refusals import Refusals
 from codemods.repairs.imports import Imports
 from codemods.repairs.scopes import Scopes, Variable, bindings
 from codemods.rewrite import apply
-from codemods.source import Source
+from codemods.source import Source, Span
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Verdict
 
@@ -21,23 +22,27 @@ _PATHS = frozenset(f"jax.experimental.pallas.ops.tpu.paged_attention{inner}" for
 _CONTRACT = CONTRACTS[_KERNEL]
 _STATED = ("SC101", "SC102", "SC201", "SC202")  # what no annotation says
 _TYPES = {"q": "Float", "k_pages": "Real", "v_pages": "Real", "lengths": "Int32", "page_indices": "Integer"}
-_QUANTIZED = (b"QuantizedTensor", b"quantize_to_int8")  # its pages are no plain arrays
 _PLAIN = re.compile(r"(jax\.|jnp\.|jax\.numpy\.)?(Array|ndarray)")
 _JIT = re.compile(r"(functools\.)?partial\((jax\.)?jit\b.*\)|(jax\.)?jit(\(.*\))?", re.DOTALL)
 
 
 class Adoption(NamedTuple):
-    """A file after its adoption, and what was done."""
+    """A file after its adoption, and what was done or left, each with the place in the file before."""
 
     source: Source
-    notes: tuple[str, ...]
+    notes: Sequence[tuple[Span, str]]
 
 
 class _Wrapper(NamedTuple):
-    """A function that hands its parameters on to the kernel; `given` are the kernel's names of them."""
+    """A function that hands its parameters on to the kernel; `given` are those by the kernel's names."""
 
-    name: str
+    function: ast.FunctionDef
+    call: ast.Call
     given: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.function.name
 
 
 def adopt(source: Source, sites: Collection[CallSite], root: Path) -> Adoption:
@@ -49,19 +54,25 @@ def adopt(source: Source, sites: Collection[CallSite], root: Path) -> Adoption:
         root: the folder from which the tree's modules are imported.
     """
     valid = {site.span.start for site in sites if Verdict.VIOLATED not in site.verdicts.values()}
-    notes: list[str] = []
     statement = _kernel_import(source.tree)
     name = _local_name(statement) if statement is not None else ""
     if statement is None or not name or not _all_valid(source, name, valid, sites):
         return Adoption(source, ())
-    wrappers = list(_wrappers(source, name, valid)) if not any(word in source.text for word in _QUANTIZED) else []
+    before = source
+    notes: list[tuple[Span, str]] = []
+    wrappers = list(_wrappers(source, name, valid))
     if not _is_foreign(root):
+        notes.append((source.span(statement), "adopted: the kernel is imported from `kernel`"))
         source = _import_replaced(source, statement, name)
-        notes.append("the kernel is imported from `kernel`")
+    refusals = Refusals(before, root, sites)
     for wrapper in wrappers:
-        source = _stated(source, wrapper, _noqa(root))
-        notes.append(f"`{wrapper.name}` states its contract")
-    return Adoption(source, tuple(notes))
+        place = before.span(wrapper.function)
+        if reason := refusals.reason(wrapper.function, wrapper.call, wrapper.given):
+            notes.append((place, f"not adopted: `{wrapper.name}` states no contract: {reason}"))
+        else:
+            source = _stated(source, wrapper, _noqa(root))
+            notes.append((place, f"adopted: `{wrapper.name}` states its contract"))
+    return Adoption(source, notes)
 
 
 def _is_foreign(root: Path) -> bool:
@@ -138,7 +149,7 @@ def _wrappers(source: Source, name: str, valid: Collection[int]) -> Iterator[_Wr
         }  # fmt: skip
         arrays = [given.get(array.name) for array in _CONTRACT.arrays]
         if None not in arrays and len(set(arrays)) == len(arrays) and _can_be_annotated(function, arrays):
-            yield _Wrapper(function.name, given)
+            yield _Wrapper(function, calls[0], given)
 
 
 def _is_plain(source: Source, function: ast.FunctionDef) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, Value
 from codemods.nodes import nodes, walk
+from codemods.repairs.literal import Literals
+from codemods.repairs.origins import Origins
 from codemods.repairs.propose import Repairs
+from codemods.repairs.tree import Tree
 from codemods.source import Source, Span
 from codemods.unreached import calls
 from codemods.values import Reason
@@ -80,6 +83,7 @@ def analyse(
     root: Path,
     chips: tuple[Chip, ...] = (),
     unproven: bool = True,
+    editable: Set[str] = frozenset(),
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
@@ -89,6 +93,7 @@ def analyse(
         root: the folder from which the tree's modules are imported.
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
         unproven: whether to seek counterexamples and repairs of what is unproven.
+        editable: the paths of further files that a repair may change.
         watch: is told the path of each file before it is executed.
 
     Returns:
@@ -98,7 +103,9 @@ def analyse(
     sites = find_sites(program, sources, root, watch or (lambda path: None))
     judges = {id(site): list(judges_of(site, chips)) for site in sites}
     explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
-    repairs = _repairs(program, sites, [judge for group in judges.values() for judge in group])
+    tree = Tree(program, {source.path for source in sources} | editable)
+    literals = Literals(Origins(tree), [judge for group in judges.values() for judge in group])
+    repairs = {site.source.path: Repairs(site.source, literals) for site in sites}
     call_sites: list[CallSite] = []
     findings: list[Finding] = []
     for site in sites:
@@ -107,7 +114,8 @@ def analyse(
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts))
+        quantized = frozenset(name for judge in judges[id(site)] for name in judge.quantized)
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized))
         if not site.expected:
             finder = repairs[site.source.path]
             open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]
@@ -173,12 +181,6 @@ def judges_of(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
 def _distinct(value: AbstractValue) -> Hashable:
     """Return a key that is the same only for the same value: 1, 1.0 and True are three."""
     return tuple(map(_distinct, value)) if isinstance(value, tuple) else (type(value), value)
-
-
-def _repairs(program: Program, sites: Iterable[Site], judges: Sequence[Judge]) -> Mapping[str, Repairs]:
-    """Return what finds repairs, for each file with a call site."""
-    sources = {site.source.path: site.source for site in sites}
-    return {path: Repairs(source, judges, partial(program.mentions, beside=path)) for path, source in sources.items()}
 
 
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:

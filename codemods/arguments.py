@@ -40,7 +40,8 @@ examples:
   shapecheck fix - < a.py > fixed.py
 
 repairs: another block or mode where it is written down; with --unsafe-fixes also largest_divisor(...) and
-megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule."""
+megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule.
+Every result is checked again. A repair that would not do is left out: its finding remains and says why, exit status 1."""
 
 _EXPLAIN_EXAMPLES = """\
 examples:

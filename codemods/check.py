@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
@@ -31,7 +30,13 @@ class Analyse(Protocol):
     """What `codemods.analyse.analyse` does: judge every call of a known callee in `sources`."""
 
     def __call__(
-        self, sources: list[Source], *, root: Path, chips: tuple[Chip, ...], unproven: bool = True
+        self,
+        sources: list[Source],
+        *,
+        root: Path,
+        chips: tuple[Chip, ...],
+        unproven: bool = True,
+        editable: Set[str] = frozenset(),
     ) -> tuple[list[CallSite], list[Finding]]: ...
 
 
@@ -43,14 +48,12 @@ class Run(NamedTuple):
         sources: the files they are in, by path, as they are now.
         failed: a finding counts for the exit status.
         fixed: what is repaired in `sources`, and no longer in the report, which counts it once it is written.
-        adopted: what was done to each file that was made to use the front door, by path.
     """
 
     report: Report
     sources: Mapping[str, Source]
     failed: bool
     fixed: tuple[Finding, ...] = ()
-    adopted: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 @dataclass
@@ -92,7 +95,8 @@ def check(found: Found, analyse: Analyse) -> Run:
     examined: list[Examination] = []
     for project, sources in projects.items():
         asked = project.settings.unproven or project.settings.strict
-        examined.append(examine(project, sources, analyse, unproven=asked))
+        editing = partial(analyse, editable=found.others_of(project))
+        examined.append(examine(project, sources, editing, unproven=asked))
     return summarise(found, examined, errors)
 
 
@@ -159,7 +163,7 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
         files=found.files,
         parsed=sum(len(each.sources) for each in examined),
         selected=any(each.selected for each in examined),
-        notes=sorted((note for each in examined for note in each.notes), key=lambda note: (note.path, note.span.start)),
+        notes=sorted((note for each in examined for note in each.notes), key=lambda note: (note.path, note.line)),
     )
     sources = {path: source for each in examined for path, source in each.sources.items()}
     return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))

@@ -156,10 +156,6 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
 
 
 def _report(run: Run, options: Namespace, stream: TextIO) -> None:
-    from codemods.report.wording import place, printable
-
-    for note in run.report.notes:
-        _emit(f"shapecheck: {printable(note.path)}:{place(note.span)}: {printable(note.message)}\n", sys.stderr)
     _emit(render(run, options.output_format, color=_is_colored(stream), statistics=options.statistics), stream)
 
 

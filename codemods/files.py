@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import NamedTuple
 
 from codemods.config import Configuration, Settings, parents
@@ -62,22 +63,42 @@ class Problem(NamedTuple):
     message: str
 
 
+class File(NamedTuple):
+    """A file of a run, and the git working trees it lies in, the innermost last; none: the user named it, so git has no say."""
+
+    path: str
+    project: Project
+    trees: tuple[str, ...]
+
+
 class Found(NamedTuple):
     """The files of a run: so many were looked at, and these are to be parsed, or cannot be read.
 
-    `others` are the paths of those that name no kernel.
+    `others` are those that name no kernel, by the path that reports show.
     """
 
     candidates: tuple[Candidate, ...]
     problems: tuple[Problem, ...]
     files: int
-    others: frozenset[str] = frozenset()
+    others: Mapping[str, File] = MappingProxyType({})
 
+    def others_of(self, project: Project) -> frozenset[str]:
+        """Return the paths of the files of a project that name no kernel."""
+        return frozenset(path for path, file in self.others.items() if file.project == project)
 
-class _File(NamedTuple):
-    path: str
-    project: Project
-    trees: tuple[str, ...]  # the git working trees it lies in, the innermost last; none: the user named it, so git has no say
+    def candidate(self, path: str) -> Candidate:
+        """Return one of the files, also one that names no kernel.
+
+        Raises:
+            OSError: it cannot be read, or git ignores it.
+        """
+        for candidate in self.candidates:
+            if candidate.path == path:
+                return candidate
+        file = self.others[path]
+        if _ignored_by_git([file], {file.path}):
+            raise OSError(None, "git ignores it")
+        return Candidate(path, *read(file.path), file.project)
 
 
 def discover(paths: Iterable[str], configuration: Configuration, words: Words, *, force_exclude: bool = False) -> Found:
@@ -88,7 +109,7 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
     Raises:
         ConfigError: a pyproject.toml on the way holds something that is no setting.
     """
-    files: list[_File] = []
+    files: list[File] = []
     problems: list[Problem] = []
     projects: dict[str, Project] = {}
     for path in paths:
@@ -99,14 +120,15 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
         if folder == path:
             files += _walk(path, project, configuration, problems, tree=project.root if force_exclude else path)
         else:
-            files.append(_File(path, project, (project.root,) if force_exclude else ()))
+            files.append(File(path, project, (project.root,) if force_exclude else ()))
     candidates, unreadable = _matching(files, words)
-    hidden = _ignored_by_git(files, {each.path for each in (*candidates, *unreadable)})
+    known = {each.path for each in (*candidates, *unreadable)}
+    hidden = _ignored_by_git(files, known)
     return Found(
         tuple(each._replace(path=shown(each.path)) for each in _distinct(candidates) if each.path not in hidden),
         tuple(each._replace(path=shown(each.path)) for each in (*problems, *unreadable) if each.path not in hidden),
         len(files),
-        frozenset(shown(file.path) for file in files) - {shown(each.path) for each in (*candidates, *unreadable)},
+        {shown(file.path): file for file in files if file.path not in known},
     )
 
 
@@ -149,7 +171,7 @@ def shown(path: str) -> str:
         return path
 
 
-def _walk(top: str, project: Project, configuration: Configuration, problems: list[Problem], *, tree: str) -> Iterator[_File]:
+def _walk(top: str, project: Project, configuration: Configuration, problems: list[Problem], *, tree: str) -> Iterator[File]:
     """Yield the Python files below a folder, without following symbolic links to folders."""
     pending: list[tuple[str, Project, tuple[str, ...]]] = [(top, project, (tree,))]
     while pending:
@@ -173,7 +195,7 @@ def _walk(top: str, project: Project, configuration: Configuration, problems: li
             if exclude and _excluded(folder, entry.name, project.settings):
                 continue
             if entry.name.endswith(_SUFFIXES) and _is_file(entry):
-                yield _File(entry.path, project, trees)
+                yield File(entry.path, project, trees)
             elif entry.name not in _LEFT_OUT and entry.is_dir(follow_symlinks=False):
                 pending.append((entry.path, project, trees))
 
@@ -187,7 +209,7 @@ def _excluded(folder: str, name: str, settings: Settings) -> bool:
     return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in settings.exclude)
 
 
-def _matching(files: Sequence[_File], words: Words) -> tuple[list[Candidate], list[Problem]]:
+def _matching(files: Sequence[File], words: Words) -> tuple[list[Candidate], list[Problem]]:
     candidates: list[Candidate] = []
     problems: list[Problem] = []
     for file in files:
@@ -226,7 +248,7 @@ def read(path: str) -> tuple[bytes, Stamp]:
         os.close(descriptor)
 
 
-def _ignored_by_git(files: Iterable[_File], wanted: set[str]) -> set[str]:
+def _ignored_by_git(files: Iterable[File], wanted: set[str]) -> set[str]:
     groups: dict[str, list[str]] = {}
     for file in files:
         if file.trees and file.path in wanted:

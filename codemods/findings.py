@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from codemods.source import Span
 from shapecheck.rule import Applicability, Verdict
@@ -12,11 +12,12 @@ from shapecheck.rule import Applicability, Verdict
 
 @dataclass(frozen=True)
 class Edit:
-    """A replacement of bytes `[start, end)` of a source's UTF-8 text."""
+    """A replacement of bytes `[start, end)` of a source's UTF-8 text; without a `path`, in the file that it is found for."""
 
     start: int
     end: int
     replacement: str
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a known callee, with the verdict of each rule by its code."""
+    """A call of a known callee, with the verdict of each rule by its code.
+
+    `quantized` are the arrays of the contract that are quantized in some execution.
+    """
 
     path: str
     span: Span
     callee: str
     contract: str
     verdicts: Mapping[str, Verdict]
+    quantized: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,12 @@ class FileError:
     cell: int | None = None
 
 
-class Note(NamedTuple):
-    """Something about a file that is worth a word, and no finding."""
+@dataclass(frozen=True)
+class Note:
+    """Something about a file that is worth a word, and no finding: what was adopted, or a suppression of what is no rule."""
 
     path: str
-    span: Span
+    line: int
     message: str
 
 
@@ -110,8 +116,8 @@ class Report:
     findings: list[Finding] = field(default_factory=list[Finding])
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
     errors: list[FileError] = field(default_factory=list[FileError])
+    notes: list[Note] = field(default_factory=list[Note])
     files: int = 0
     parsed: int = 0
     fixed: int = 0
     selected: bool = False
-    notes: list[Note] = field(default_factory=list[Note])

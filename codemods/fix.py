@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from codemods.check import Analyse, Examination, Run, examine, parse, summarise
 from codemods.files import Candidate, Found
-from codemods.findings import Edit, FileError, Finding, ProposedFix
-from codemods.rewrite import RewriteError, apply, displacement, inspect, overlap
-from codemods.source import Source
+from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
+from codemods.notebook import source_of
+from codemods.promises import Group, Key, broken_promises, compatible, edits_of, grouped, moves_of
+from codemods.rewrite import RewriteError, apply, inspect, origin
+from codemods.source import Source, SourceError, Span
 from codemods.write import WriteError
-from shapecheck.rule import Applicability, Verdict
+from shapecheck.rule import Applicability
 
 _ROUNDS = 10
 
 Write: TypeAlias = Callable[[Candidate, bytes], None]
-_Moves: TypeAlias = Mapping[str, Callable[[int], int]]  # by path: where the bytes of an edited file have moved to
 
 
 class Change(NamedTuple):
@@ -43,43 +44,29 @@ def fix(
         adopting: afterwards, let what is legal call the kernel by its front door, and state its contract.
     """
     projects, errors = parse(found)
-    candidates = {candidate.path: candidate for candidate in found.candidates}
-    repairs = [_Repair(examine(project, sources, analyse), analyse, unsafe) for project, sources in projects.items()]
+    repairs: list[_Repair] = []
+    for project, sources in projects.items():
+        editing = partial(analyse, editable=found.others_of(project))
+        repairs.append(_Repair(examine(project, sources, editing), found, editing, unsafe))
     changes: list[Change] = []
     for repair in repairs:
         repair.run()
         if adopting:
             repair.adopt()
         for path in repair.changed():
-            change = Change(path, candidates[path].data, repair.current.sources[path].data)
+            change = repair.change(path)
             try:
                 if write is not None:
-                    write(candidates[path], change.after)
+                    write(repair.candidate(path), change.after)
                 changes.append(change)
             except WriteError as error:
                 repair.restore(path, 1, str(error))
-    fixed = [finding for repair in repairs for findings in repair.fixed.values() for finding in findings]
+    fixed = [finding for repair in repairs for finding in repair.fixed]
     errors += [error for repair in repairs for error in repair.errors]
-    adopted = {path: notes for repair in repairs for path, notes in repair.adopted.items()}
-    run = summarise(found, [repair.current for repair in repairs], errors, fixed)._replace(adopted=adopted)
+    run = summarise(found, [repair.current for repair in repairs], errors, fixed)
+    run.report.notes += [note for repair in repairs for path in sorted(repair.notes) for note in repair.notes[path]]
     run.report.fixed = len(fixed) if write is not None else 0
     return run, changes
-
-
-class _Key(NamedTuple):
-    """What tells a finding from others, also once its file is edited: its code, and the call that begins at `start`."""
-
-    path: str
-    code: str
-    callee: str
-    start: int
-
-    @classmethod
-    def of(cls, finding: Finding) -> _Key:
-        return cls(finding.path, finding.code, finding.callee, finding.call.start)
-
-    def moved(self, moves: _Moves) -> _Key:
-        return self._replace(start=moves[self.path](self.start)) if self.path in moves else self
 
 
 class _Repair:
@@ -87,21 +74,24 @@ class _Repair:
 
     Attributes:
         current: the files as they are now, and what there is to report of them.
-        fixed: the findings that are repaired, by path.
-        adopted: what was done to adopt the front door, by path.
+        fixed: the findings that are repaired, where they were at first.
+        notes: what was done to adopt the front door, and what was not, by path.
         errors: files that had to be restored.
     """
 
-    def __init__(self, original: Examination, analyse: Analyse, unsafe: bool) -> None:
+    def __init__(self, original: Examination, found: Found, analyse: Analyse, unsafe: bool) -> None:
         self.current = original
-        self.fixed: dict[str, list[Finding]] = {}
-        self.adopted: dict[str, tuple[str, ...]] = {}
+        self.fixed: list[Finding] = []
+        self.notes: dict[str, list[Note]] = {}
         self.errors: list[FileError] = []
-        self._original = original.sources
+        self._original = dict(original.sources)
+        self._found = found
+        self._candidates: dict[str, Candidate] = {}  # the files that are looked at only because they hold a literal
         self._analyse = analyse
         self._allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-        self._refused: dict[_Key, str] = {}
+        self._refused: dict[Key, str] = {}
         self._careful: set[str] = set()  # the files in which one fix is made at a time
+        self._origins: dict[str, list[Callable[[int], int]]] = {}  # by path: where bytes were before each round of edits
 
     def run(self) -> None:
         """Apply fixes until there are none to apply: one can make room for another that it overlapped."""
@@ -116,27 +106,47 @@ class _Repair:
         """Adopt the front door in each file where no violation comes up by it."""
         from codemods.adopt import adopt
 
+        root = Path(self.current.project.root or ".")
         for path, source in self.current.sources.items():
             sites = [site for site in self.current.call_sites if site.path == path]
-            adoption = adopt(source, sites, Path(self.current.project.root or "."))
+            adoption = adopt(source, sites, root)
             if not adoption.notes or path.endswith(".pyi"):
                 continue
             before = self.current
             self._examine({path: adoption.source})
-            if _broken_promises(before, self.current, {path: []}, {}):
+            if broken_promises(before, self.current, [Group((), {path: ()})]):
                 self._examine({path: source})
             else:
-                self.adopted[path] = adoption.notes
+                at_first = [(self._span_at_first(path, span), text) for span, text in adoption.notes]
+                self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
 
     def changed(self) -> list[str]:
         """Return the files that are not as they were."""
-        return sorted({*self.fixed, *self.adopted})
+        sources = self.current.sources
+        return sorted(path for path, source in self._original.items() if sources[path].data != source.data)
+
+    def change(self, path: str) -> Change:
+        return Change(path, self._original[path].data, self.current.sources[path].data)
+
+    def candidate(self, path: str) -> Candidate:
+        """Return the file that is to be written.
+
+        Raises:
+            WriteError: it is not what was read.
+        """
+        try:
+            candidate = self._candidates.get(path) or self._found.candidate(path)
+        except OSError as error:
+            raise WriteError(f"it cannot be read: {error.strerror}") from None
+        if candidate.data != self._original[path].data:
+            raise WriteError("it was changed while it was being checked")
+        return candidate
 
     def restore(self, path: str, line: int, reason: str) -> None:
         """Give up on a file that cannot be written: it is as it was before the first fix."""
         self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
-        self.fixed.pop(path, None)
-        self.adopted.pop(path, None)
+        self.fixed = [finding for finding in self.fixed if path not in edits_of([finding])]
+        self.notes.pop(path, None)
         self._examine({path: self._original[path]})
 
     def _examine(self, changed: Mapping[str, Source]) -> None:
@@ -144,22 +154,29 @@ class _Repair:
 
     def _noted(self, finding: Finding) -> Finding:
         """Say of a finding why its fix was not made."""
-        reason = self._refused.get(_Key.of(finding))
+        reason = self._refused.get(Key.of(finding))
         if reason is None or finding.fix is None:
             return finding
         return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
 
-    def _choose(self) -> dict[str, list[Finding]]:
-        """Return findings by path whose fixes do not get in each other's way; those of an outer call come first."""
-        chosen: dict[str, list[Finding]] = {}
+    def _choose(self) -> list[Finding]:
+        """Return findings whose fixes do not get in each other's way; those of an outer call come first."""
+        chosen: list[Finding] = []
         made: dict[str, set[Edit]] = {}
-        for finding in sorted(self.current.kept, key=lambda each: (each.call.start, -each.call.end, each.span.start)):
-            others = made.setdefault(finding.path, set())
-            if finding.path in self._careful and others:
+        order = {path: number for number, path in enumerate(self.current.sources)}
+        for finding in sorted(
+            self.current.kept, key=lambda each: (order[each.path], each.call.start, -each.call.end, each.span.start)
+        ):
+            if not self._may_fix(finding):
                 continue
-            if self._may_fix(finding) and _compatible(finding, others) and self._passes(finding):
-                chosen.setdefault(finding.path, []).append(finding)
-                others.update(_edits([finding]))
+            edits = edits_of([finding])
+            if any(made.get(path) for path in self._careful.intersection(edits)):
+                continue
+            fits = all(compatible(own, made.get(path, ())) for path, own in edits.items())
+            if fits and self._passes(finding):
+                chosen.append(finding)
+                for path, own in edits.items():
+                    made.setdefault(path, set()).update(own)
         return chosen
 
     def _may_fix(self, finding: Finding) -> bool:
@@ -168,107 +185,86 @@ class _Repair:
             and finding.fix.edits != ()
             and finding.fix.applicability in self._allowed
             and not finding.path.endswith(".pyi")
-            and _Key.of(finding) not in self._refused
+            and Key.of(finding) not in self._refused
         )
 
     def _passes(self, finding: Finding) -> bool:
         try:
-            for edit in _edits([finding]):
-                inspect(self.current.sources[finding.path], edit)
-        except RewriteError as error:
-            self._refused[_Key.of(finding)] = str(error)
+            for path, edits in edits_of([finding]).items():
+                for edit in edits:
+                    inspect(self._source(path), edit)
+        except (RewriteError, SourceError, OSError) as error:
+            self._refused[Key.of(finding)] = getattr(error, "strerror", None) or str(error)
             return False
         return True
 
-    def _apply(self, chosen: Mapping[str, list[Finding]]) -> None:
-        """Make the edits, and take those back of files in which the result is not what the fixes promise.
+    def _source(self, path: str) -> Source:
+        """Return a file as it is now; one that names no kernel is read, as it is to be edited."""
+        if path not in self.current.sources and path not in self._original:
+            self._candidates[path] = self._found.candidate(path)
+            self._original[path] = source_of(path, self._candidates[path].data)
+            self.current.sources = {**self.current.sources, path: self._original[path]}
+        return self.current.sources[path]
+
+    def _apply(self, chosen: Sequence[Finding]) -> None:
+        """Make the edits, and take those back in which the result is not what the fixes promise.
 
         The fixes at fault are refused, and the others made again: one at a time where it is not known which are at fault.
         """
         before = self.current
         changed: dict[str, Source] = {}
-        applied: dict[str, list[Finding]] = {}
-        for path, findings in chosen.items():
-            result, kept = self._edited(before.sources[path], findings)
+        groups: list[Group] = []
+        for findings in grouped(chosen):
+            result, kept = self._edited(findings)
             if kept:
-                changed[path], applied[path] = result, kept
-        if not applied:
+                changed |= result
+                groups.append(Group(kept, edits_of(kept)))
+        if not groups:
             return
-        moves = {path: displacement(_edits(findings)) for path, findings in applied.items()}
         self._examine(changed)
-        broken = _broken_promises(before, self.current, applied, moves)
-        for path, faults in broken.items():
-            keys = [_Key.of(finding) for finding in applied[path]]
-            guilty = keys if len(keys) == 1 else [key for key in keys if key in faults]
-            self._refused |= {key: faults.get(key) or faults[None] for key in guilty}
-            if not guilty:
-                self._careful.add(path)
-            del moves[path], applied[path]
-        if broken:
-            self._examine({path: before.sources[path] for path in broken})
+        while groups and (broken := broken_promises(before, self.current, groups)):
+            for index, faults in broken.items():
+                keys = [Key.of(finding) for finding in groups[index].findings]
+                guilty = keys if len(keys) == 1 else [key for key in keys if key in faults]
+                self._refused |= {key: faults.get(key) or faults[None] for key in guilty}
+                if not guilty:
+                    self._careful.update(groups[index].edits)
+            self._examine({path: before.sources[path] for index in broken for path in groups[index].edits})
+            groups = [group for index, group in enumerate(groups) if index not in broken]
+        moves = moves_of(groups)
         self._refused = {key.moved(moves): reason for key, reason in self._refused.items()}
-        for path, findings in applied.items():
-            self.fixed.setdefault(path, []).extend(findings)
+        self.fixed += [self._at_first(finding) for group in groups for finding in group.findings]
+        for group in groups:
+            for path, edits in group.edits.items():
+                self._origins.setdefault(path, []).append(origin(before.sources[path].text, edits))
 
-    def _edited(self, source: Source, findings: list[Finding]) -> tuple[Source, list[Finding]]:
+    def _at_first(self, finding: Finding) -> Finding:
+        """Return a finding with the places that it had before the first edit."""
+        span, call = (self._span_at_first(finding.path, each) for each in (finding.span, finding.call))
+        return replace(finding, span=span, call=call)
+
+    def _span_at_first(self, path: str, span: Span) -> Span:
+        """Return a piece of a file as it was before the first edit."""
+        ends = [span.start, span.end]
+        for back in reversed(self._origins.get(path, ())):
+            ends = [back(each) for each in ends]
+        return self._original[path].between(*ends) if path in self._origins else span
+
+    def _edited(self, findings: Sequence[Finding]) -> tuple[dict[str, Source], Sequence[Finding]]:
         """Make the edits of as many of the findings as go together; the others are refused."""
         try:
-            return apply(source, _edits(findings)), findings
+            return self._applied(findings), findings
         except RewriteError:
             pass
-        result, kept = source, list[Finding]()
+        result: dict[str, Source] = {}
+        kept: list[Finding] = []
         for finding in findings:
             try:
-                result = apply(source, _edits([*kept, finding]))
+                result = self._applied([*kept, finding])
                 kept.append(finding)
             except RewriteError as error:
-                self._refused[_Key.of(finding)] = str(error)
+                self._refused[Key.of(finding)] = str(error)
         return result, kept
 
-
-_Faults: TypeAlias = dict[_Key | None, str]  # the reasons by the repairs at fault, by None where it is not known which those are
-
-
-def _broken_promises(
-    before: Examination, after: Examination, applied: Mapping[str, list[Finding]], moves: _Moves
-) -> dict[str, _Faults]:
-    """Return the files that are not what their fixes promise, each with the reasons.
-
-    A finding is still there, or a violation has come up. What was violated may be unproven now: not every call may be known.
-
-    Args:
-        before, after: what there was to say before and after the edits.
-        applied: what was to be repaired, by path.
-        moves: where the bytes of an edited file have moved to, by path.
-    """
-    repaired = {_Key.of(each).moved(moves): each for findings in applied.values() for each in findings}
-    known = {_Key.of(finding).moved(moves) for finding in before.judged if finding.verdict is Verdict.VIOLATED}
-    broken: dict[str, _Faults] = {}
-    for finding in after.judged:
-        key = _Key.of(finding)
-        if key in repaired and (finding.verdict is Verdict.VIOLATED or repaired[key].verdict is Verdict.UNPROVEN):
-            broken.setdefault(finding.path, {})[_Key.of(repaired[key])] = f"{finding.code} would remain"
-        elif finding.verdict is Verdict.VIOLATED and key not in known:
-            reason = f"{finding.code} would come up at {finding.path}:{finding.span.line}"
-            near = [_Key.of(each) for moved, each in repaired.items() if moved._replace(code=key.code) == key]
-            # In a file that was not edited it is the doing of one that was.
-            for path in [finding.path] if finding.path in applied else applied:
-                broken.setdefault(path, {}).update(dict.fromkeys(near or [None], reason))
-    calls = Counter(site.path for site in before.call_sites)
-    calls.subtract(site.path for site in after.call_sites)
-    for path in applied:
-        if calls[path] > 0:
-            broken.setdefault(path, {})[None] = "a call of a kernel would no longer be recognised"
-    for error in after.errors:
-        if error.path in applied:
-            broken.setdefault(error.path, {})[None] = "the result cannot be judged"
-    return broken
-
-
-def _edits(findings: Iterable[Finding]) -> list[Edit]:
-    """Return the edits of the findings' fixes; one that several need, such as an import, is made once."""
-    return list(dict.fromkeys(edit for finding in findings if finding.fix for edit in finding.fix.edits))
-
-
-def _compatible(finding: Finding, made: Collection[Edit]) -> bool:
-    return not any(overlap(edit, other) for edit in _edits([finding]) if edit not in made for other in made)
+    def _applied(self, findings: Sequence[Finding]) -> dict[str, Source]:
+        return {path: apply(self._source(path), edits) for path, edits in edits_of(findings).items()}

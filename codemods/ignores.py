@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from codemods.check import Analyse, Run, examine, parse, summarise
 from codemods.codes import UNUSED
-from codemods.files import Candidate, Found, Project, read
+from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding
 from codemods.fix import Change, Write
 from codemods.rewrite import RewriteError, apply
@@ -50,7 +50,7 @@ def add_ignores(found: Found, analyse: Analyse, write: Write | None) -> tuple[Ru
                 if path in remaining:
                     raise WriteError("a finding would remain")
                 if write is not None:
-                    write(_candidate(found, change, before.project), change.after)
+                    write(_candidate(found, change), change.after)
             except WriteError as error:
                 errors.append(FileError(path, 1, f"no comments are added: {error}"))
             else:
@@ -62,18 +62,15 @@ def add_ignores(found: Found, analyse: Analyse, write: Write | None) -> tuple[Ru
     return summarise(found, examined, errors), changes
 
 
-def _candidate(found: Found, change: Change, project: Project) -> Candidate:
+def _candidate(found: Found, change: Change) -> Candidate:
     """Return the file of a change; one that names no kernel was looked at only because it calls a function with a contract."""
-    for candidate in found.candidates:
-        if candidate.path == change.path:
-            return candidate
     try:
-        data, stamp = read(change.path)
+        candidate = found.candidate(change.path)
     except OSError as error:
         raise WriteError(f"it cannot be read: {error.strerror}") from None
-    if data != change.before:
+    if candidate.data != change.before:
         raise WriteError("it was changed while it was being checked")
-    return Candidate(change.path, data, stamp, project)
+    return candidate
 
 
 class _Layout(NamedTuple):

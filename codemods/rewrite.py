@@ -77,6 +77,36 @@ def displacement(edits: Iterable[Edit]) -> Callable[[int], int]:
     return lambda position: position + shifts[bisect_right(ends, position)]
 
 
+def origin(text: bytes, edits: Iterable[Edit]) -> Callable[[int], int]:
+    """Return the function that says where a byte was in `text` before the edits; what is put in was where it begins."""
+    edits = sorted((_trimmed(text, edit) for edit in edits), key=lambda edit: edit.start)
+    move = displacement(edits)
+    ends = [move(edit.end) for edit in edits]
+    starts = [end - len(edit.replacement.encode()) for end, edit in zip(ends, edits, strict=True)]
+
+    def back(position: int) -> int:
+        index = bisect_right(starts, position) - 1
+        if index < 0:
+            return position
+        return edits[index].start if position < ends[index] else position - ends[index] + edits[index].end
+
+    return back
+
+
+def _trimmed(text: bytes, edit: Edit) -> Edit:
+    """Return an edit without what it puts back as it was, at its beginning and at its end."""
+    old, new = text[edit.start : edit.end].decode(), edit.replacement
+    first = _alike(old, new)
+    last = _alike(old[first:][::-1], new[first:][::-1])
+    start, end = edit.start + len(old[:first].encode()), edit.end - len(old[len(old) - last :].encode())
+    return Edit(start, end, new[first : len(new) - last])
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 def inspect(source: Source, edit: Edit) -> None:
     """Check one edit by itself: what it takes out and what it puts in must each be whole.
 

@@ -8,6 +8,7 @@ import re
 import sys
 import tokenize
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
@@ -125,13 +126,20 @@ class Source:
         start_line, end_line = node.lineno, node.end_lineno or node.lineno
         start = self.line_starts[start_line - 1] + node.col_offset
         end = self.line_starts[end_line - 1] + (node.end_col_offset or 0)
-        columns = self._column(start_line, start), self._column(end_line, end)
-        return Span(start, end, start_line, columns[0], end_line, columns[1], self.cell_at(start_line))
+        return self._span(start, end, start_line, end_line)
+
+    def between(self, start: int, end: int) -> Span:
+        """Return a piece of the text by its offsets."""
+        return self._span(start, end, bisect_right(self.line_starts, start), bisect_right(self.line_starts, end))
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """Return the source of a node."""
         span = self.span(node)
         return self.text[span.start : span.end].decode()
+
+    def _span(self, start: int, end: int, start_line: int, end_line: int) -> Span:
+        columns = self._column(start_line, start), self._column(end_line, end)
+        return Span(start, end, start_line, columns[0], end_line, columns[1], self.cell_at(start_line))
 
     def _column(self, line: int, offset: int) -> int:
         return len(self.text[self.line_starts[line - 1] : offset].decode()) + 1

@@ -70,7 +70,7 @@ class Suppressions:
         for comment in self._comments:
             for word in sorted((comment.codes or set()) - set(known_codes())) if comment.own else ():
                 message = f"suppression comment: {no_rule(word)}"
-                yield Note(self._source.path, _span(self._source, comment.token), message)
+                yield Note(self._source.path, _span(self._source, comment.token).shown.line, message)
 
     def _suppressed(self, finding: Finding) -> bool:
         covering = [comment for comment in self._comments if comment.covers(finding)]

@@ -7,10 +7,14 @@ import stat
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from codemods import overwrite
 from codemods.files import Stamp
+
+_SUFFIX = ".tmp"
 
 
 class WriteError(Exception):
@@ -45,20 +49,57 @@ def write(path: str, data: bytes, stamp: Stamp) -> None:
 
 def _replace(path: str, data: bytes, status: os.stat_result) -> None:
     """Write beside the file and rename: whoever reads, or interrupts, has the old contents or the new."""
-    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".shapecheck-", suffix=".tmp")
+    folder, name = os.path.split(path)
+    prefix = f".shapecheck-{zlib.crc32(os.fsencode(name)):08x}-"  # not the name itself, which may be as long as names can be
+    _remove_stale(folder, prefix)
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=_SUFFIX)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-            os.chown(temporary, status.st_uid, status.st_gid)
-        os.chmod(temporary, stat.S_IMODE(status.st_mode))
-        for name in os.listxattr(path) if hasattr(os, "listxattr") else ():  # access lists are among them
-            os.setxattr(temporary, name, os.getxattr(path, name))
-        os.replace(temporary, path)
+        with _lock(temporary):
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                os.chown(temporary, status.st_uid, status.st_gid)
+            os.chmod(temporary, stat.S_IMODE(status.st_mode))
+            for each in os.listxattr(path) if hasattr(os, "listxattr") else ():  # access lists are among them
+                os.setxattr(temporary, each, os.getxattr(path, each))
+            os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):  # interrupted just after it was renamed
             os.unlink(temporary)
         raise
+
+
+def _remove_stale(folder: str, prefix: str) -> None:
+    """Remove what runs that were killed left of a file: nobody holds the lock any more.
+
+    The search for files takes none of it, as its name does not end like that of a Python file.
+    """
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name.startswith(prefix) and name.endswith(_SUFFIX):
+                with suppress(OSError), _lock(path := os.path.join(folder, name)) as ours:
+                    if ours:
+                        os.unlink(path)
+
+
+@contextmanager
+def _lock(path: str) -> Iterator[bool]:
+    """Hold the lock of a file, which goes with the process; say whether it is ours: not where another has it, or none exist."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield False
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = True
+        except OSError:
+            ours = False
+        yield ours
+    finally:
+        os.close(descriptor)
 
 
 def _overwrite(path: str, data: bytes) -> None:

@@ -7,7 +7,7 @@ is a call of `largest_divisor`, which is taken to be legal. SC201: `mode` is not
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 from codemods.check import Examination, Run, summarise
@@ -28,7 +28,12 @@ UNPROVEN = IMPORT + "def f(n):\n    return paged_attention(pages=n, block=4)\n"
 
 
 def analyse(
-    sources: list[Source], *, root: Path, chips: tuple[Chip, ...], unproven: bool = True
+    sources: list[Source],
+    *,
+    root: Path,
+    chips: tuple[Chip, ...],
+    unproven: bool = True,
+    editable: Set[str] = frozenset(),
 ) -> tuple[list[CallSite], list[Finding]]:
     judged = [result for source in sources for result in _calls(source)]
     return [site for site, _ in judged], [finding for _, findings in judged for finding in findings]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,55 @@ def test_a_jitted_wrapper_keeps_its_decorator_outside() -> None:
 def test_other_functions_only_call_the_front_door(change: tuple[str, str]) -> None:
     text = WRAPPER.replace(*change, 1)
     assert adopted(text) == text.replace(IMPORT, "from kernel import paged_attention\n")
+
+
+CALL = "decode(q, k, v, lengths, {})"
+REFUSED = {
+    "a caller gives None": ("", CALL.format("None"), "b.py:2 gives it None for `page_indices`"),
+    "a caller may give None": ("", CALL.format("page_indices=None if x else t"), "b.py:2 gives it None for `page_indices`"),
+    "the body asks for None": ("    if lengths is None:\n        return q\n", "", "it asks what `lengths` is"),
+    "the body asks for its type": ("    if isinstance(k_pages, tuple):\n        return q\n", "", "it asks what `k_pages` is"),
+    "the body asks for its truth": ("    assert lengths or q\n", "", "it asks what `lengths` and `q` is"),
+    "a caller gives quantized pages": ("", """import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu.paged_attention import quantization_utils
+q, kv = jnp.zeros((2, 4, 128)), jnp.zeros((2, 8, 16, 128))
+pages = quantization_utils.quantize_to_int8(kv)
+decode(q, pages, pages, jnp.ones((2,), jnp.int32), jnp.zeros((2, 8), jnp.int32))
+""", "a caller gives it quantized `k_pages` and `v_pages`"),
+    "the file quantizes": ("    # QuantizedTensor\n", "", "the file names quantized pages, which it may be given"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "caller", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_function_that_takes_more_than_arrays_states_no_contract(
+    body: str, caller: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("b.py").write_text(f"from a import decode\n{caller}\n")
+    text = WRAPPER.replace("    return", f"{body}    return")
+    assert adopted(text) == text.replace(IMPORT, "from kernel import paged_attention\n")
+    assert f"a.py:4: not adopted: `decode` states no contract: {reason}\n" in capsys.readouterr().out
+
+
+def test_the_notes_are_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    adopted(WRAPPER)
+    lines = capsys.readouterr().out.splitlines()
+    told = [(1, "adopted: the kernel is imported from `kernel`"), (4, "adopted: `decode` states its contract")]
+    assert [f"a.py:{line}: {text}" for line, text in told] == [line for line in lines if "adopted:" in line]
+
+    def output(kind: str) -> str:
+        Path("a.py").write_text(WRAPPER)
+        main(["fix", "--adopt", "--exit-zero", "--output-format", kind, "a.py"])
+        return capsys.readouterr().out
+
+    assert json.loads(output("json"))["notes"] == [{"path": "a.py", "line": line, "message": text} for line, text in told]
+    [invocation] = json.loads(output("sarif"))["runs"][0]["invocations"]
+    assert [(each["level"], each["message"]["text"]) for each in invocation["toolExecutionNotifications"]] == [
+        ("note", text) for _, text in told
+    ]
+    assert invocation["executionSuccessful"]
+    assert output("github").splitlines() == [
+        f"::notice title=shapecheck (adopt),file=a.py,line={line}::a.py:{line}: {text}" for line, text in told
+    ]
 
 
 @pytest.mark.parametrize(

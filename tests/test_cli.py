@@ -98,6 +98,7 @@ class TestStatus:
             (BAD.replace("block=4", "mode='kv_head'"), ["--diff"], 1),
             (UNPROVEN, ["--strict"], 1),
             (UNPROVEN, ["--strict", "--unsafe-fixes"], 0),
+            (BAD.replace("out = ", "f'{").replace(")", ")=}'"), [], 1),  # a repair that is refused
             (BAD + "x = (\n", [], 2),
         ],
     )

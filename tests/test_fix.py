@@ -4,6 +4,7 @@ import ast
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -203,6 +204,18 @@ class TestFiles:
         assert os.listdir() == ["a.py"]
         assert Path("a.py").read_text() == BAD
 
+    def test_what_another_run_is_writing_stays(self) -> None:
+        import fcntl
+
+        Path("a.py").write_text(BAD)
+        prefix = f".shapecheck-{zlib.crc32(b'a.py'):08x}-"
+        for name in (f"{prefix}live.tmp", f"{prefix}stale.tmp", ".shapecheck-00000000-other.tmp"):
+            Path(name).touch()
+        with open(f"{prefix}live.tmp") as live:
+            fcntl.flock(live, fcntl.LOCK_EX)
+            run()
+        assert sorted(os.listdir()) == sorted([".shapecheck-00000000-other.tmp", f"{prefix}live.tmp", "a.py"])
+
     def test_without_a_writer_nothing_is_written(self) -> None:
         Path("a.py").write_text(BAD)
         result, changes = run(writing=False)
@@ -277,6 +290,20 @@ class TestFixpoint:
         result, _ = run(using=overlapping, unsafe=True)
         assert result.report.fixed == 2
         assert Path("a.py").read_text() == "paged_attention(pages=6, block=3, mode=None)\n"
+
+    def test_what_is_fixed_is_told_where_it_was_at_first(self) -> None:
+        text = UNPROVEN + "x = paged_attention(pages=6, block=4, mode='kv_head')\n"
+        Path("a.py").write_text(text)
+
+        def overlapping(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+            return sites, [each if each.verdict == "unproven" else widened(sources[0], each) for each in findings]
+
+        result, [change] = run(using=overlapping, unsafe=True)
+        assert b"import largest_divisor" in change.after  # by the first round: what comes later has moved
+        places = [(each.code, each.span.line, each.span.column, each.span.end_column) for each in result.fixed]
+        assert places == [("SC102", 3, 43, 44), ("SC102", 4, 36, 37), ("SC201", 4, 44, 53)]
+        assert {each.call.line for each in result.fixed} == {3, 4}
 
     def test_comments_that_suppress_nothing_are_removed_on_request(self) -> None:
         text = IMPORT + f"{CALL}  # shapecheck: ignore[SC201]\n{FIXED}  # mine  # shapecheck: ignore[SC102]\n"

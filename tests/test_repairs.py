@@ -9,13 +9,14 @@ import pytest
 
 from codemods.analyse import analyse
 from codemods.config import Configuration
-from codemods.files import discover
+from codemods.files import Candidate, discover
 from codemods.findings import Finding
-from codemods.fix import fix
+from codemods.fix import Change, fix
 from codemods.repairs.imports import Imports
 from codemods.rewrite import apply, inspect
 from codemods.source import Source
 from codemods.words import Words
+from codemods.write import WriteError, write
 from shapecheck.rule import Applicability
 
 HEAD = """import jax.numpy as jnp
@@ -48,6 +49,20 @@ def fixed(text: str, *, unsafe: bool = False) -> str:
     Path("a.py").write_text(text)
     _, changes = fix(discover(["a.py"], Configuration(), Words()), analyse, None, unsafe=unsafe)
     return changes[0].after.decode() if changes else text
+
+
+def repaired(*paths: str, **files: str) -> dict[str, str]:
+    """Write files, fix them, and return those that changed; a second run changes nothing."""
+    for name, text in files.items():
+        Path(f"{name}.py").write_text(text)
+
+    def run() -> list[Change]:
+        found = discover(paths or ["."], Configuration(), Words())
+        return fix(found, analyse, lambda candidate, data: write(candidate.path, data, candidate.stamp))[1]
+
+    changes = run()
+    assert run() == []
+    return {change.path.removesuffix(".py"): change.after.decode() for change in changes}
 
 
 CALL = "paged_attention(q, k, v, lengths, table, {})"
@@ -114,11 +129,143 @@ def test_what_cannot_be_written_is_advice() -> None:
     assert proposed(call, "SC105") == (Applicability.DISPLAY, "lengths of shape (4,)")
 
 
+IMPORTED = (
+    HEAD
+    + """{}
+paged_attention(q, kv, kv, lens, six, pages_per_compute_block={})
+"""
+)
+
+
+class TestLiteralsOfOtherFiles:
+    @pytest.mark.parametrize(
+        ("statement", "block"),
+        [
+            ("from config import BLOCK", "BLOCK"),
+            ("from config import BLOCK as B", "B"),
+            ("import config", "config.BLOCK"),
+            ("import config as c", "c.BLOCK"),
+            ("from config import CONFIG", "CONFIG['block']"),
+            ("import config", "config.CONFIG['block']"),
+            ("from shared import BLOCK", "BLOCK"),
+            ("import config\nblock = config.BLOCK", "block"),
+        ],
+    )
+    def test_it_is_changed_there(self, statement: str, block: str) -> None:
+        config = "BLOCK = {0}\nCONFIG = {{'pages': 6, 'block': {0}}}\n"
+        before, after = config.format(4), config.format(4).replace("'block': 4" if "CONFIG" in block else "BLOCK = 4", "{}")
+        after = after.replace("{}", "'block': 3" if "CONFIG" in block else "BLOCK = 3")
+        shared = "from config import BLOCK\n"
+        assert repaired(a=IMPORTED.format(statement, block), config=before, shared=shared) == {"config": after}
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            "from config import BLOCK\nprint(BLOCK)\n",
+            "import config\nassert config.BLOCK == 4\n",
+            "from config import *\nprint(BLOCK)\n",
+            "from config import *\n",
+            "def test(monkeypatch):\n    monkeypatch.setattr('config.BLOCK', 8)\n",
+            "import config\nx = getattr(config, 'BLOCK')\n",
+            "import config\nconfig.BLOCK = 6\n",
+            "from config import BLOCK\nx = (\n",
+            HEAD + "from config import BLOCK\npaged_attention(q, kv, kv, lens, eight, pages_per_compute_block=BLOCK)\n",
+        ],
+    )
+    def test_where_not_every_use_is_known_to_stay_legal_the_call_is_changed(self, other: str) -> None:
+        call = IMPORTED.format("from config import BLOCK", "{}")
+        assert repaired(a=call.format("BLOCK"), config="BLOCK = 4\n", other=other) == {"a": call.format("3")}
+
+    def test_a_module_under_another_name_may_be_read(self) -> None:
+        call = IMPORTED.format("from config import BLOCK", "{}")
+        files = {"a": call.format("BLOCK"), "config": "BLOCK = 4\n", "lib": "import config as c\n"}
+        assert repaired(**files, user="from lib import c\nprint(c.BLOCK)\n") == {"a": call.format("3")}
+
+    def test_a_file_outside_the_run_is_not_changed(self) -> None:
+        call = IMPORTED.format("from config import BLOCK", "{}")
+        assert repaired("a.py", a=call.format("BLOCK"), config="BLOCK = 4\n") == {"a": call.format("3")}
+
+    def test_one_that_asks_to_be_skipped_is_not_changed(self) -> None:
+        call = IMPORTED.format("from config import BLOCK", "{}")
+        files = {"a": call.format("BLOCK"), "config": "# shapecheck: skip-file\nBLOCK = 4\n"}
+        assert repaired(**files) == {"a": call.format("3")}
+
+    def test_one_whose_name_only_looks_the_same_is_no_obstacle(self) -> None:
+        other = "import config\nBLOCK = 8\nprint(BLOCK)\n"
+        call = IMPORTED.format("from config import BLOCK", "BLOCK")
+        assert repaired(a=call, config="BLOCK = 4\n", other=other) == {"config": "BLOCK = 3\n"}
+
+    def test_the_default_of_a_function_is_changed_where_it_is(self) -> None:
+        lib = HEAD + "def decode(t, block=4):\n    return paged_attention(q, kv, kv, lens, t, pages_per_compute_block=block)\n"
+        main = HEAD + "from lib import decode\ndecode(six, block={})\n"
+        assert repaired(lib=lib, main=main.format(4)) == {"main": main.format(3)}
+
+    def test_a_file_that_cannot_be_written_keeps_the_finding(self) -> None:
+        Path("config.py").write_text("BLOCK = 4\n")
+        Path("a.py").write_text(IMPORTED.format("from config import BLOCK", "BLOCK"))
+
+        def refuse(candidate: Candidate, data: bytes) -> None:
+            raise WriteError("no")
+
+        run, changes = fix(discover(["."], Configuration(), Words()), analyse, refuse)
+        assert changes == []
+        assert [finding.path for finding in run.report.findings] == ["a.py"]
+        assert [(error.path, error.message) for error in run.report.errors] == [("config.py", "is not fixed: no")]
+        assert (run.fixed, run.failed) == ((), True)
+
+
 class TestWhereLiteralsAre:
     def test_a_value_that_another_file_imports_stays(self) -> None:
         text = "BLOCK = 4\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block=BLOCK)\n"
-        assert proposed(text, "SC102", other="from a import BLOCK\n") == (Applicability.SAFE, "replace BLOCK by 3")
+        assert proposed(text, "SC102", other="from a import BLOCK\nprint(BLOCK)\n") == (Applicability.SAFE, "replace BLOCK by 3")
         assert proposed(text, "SC102", other="") == (Applicability.SAFE, "replace 4 by 3")
+
+    @pytest.mark.parametrize(
+        ("setting", "reading", "block"),
+        [
+            ("B = 4", "globals()['B']", "B"),
+            ("C = {1: 4, 2: 3}", "C[True]", "C[1]"),
+            ("C = {'b': 4}", "C.get('b')", "C['b']"),
+            ("class A: b = 4", "getattr(A, 'b')", "A.b"),
+            ("class A: b = 4", "vars(A)", "A.b"),
+            ("import dataclasses\n@dataclasses.dataclass\nclass A: b: int = 4\na = A()", "dataclasses.asdict(a)", "a.b"),
+        ],
+    )
+    def test_a_value_that_is_read_in_another_way_stays(self, setting: str, reading: str, block: str) -> None:
+        text = f"{setting}\nprint({reading})\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block={block})\n"
+        assert proposed(text, "SC102") == (Applicability.SAFE, f"replace {block} by 3")
+        harmless = text.replace(reading, "C[2]" if block == "C[1]" else "0")
+        assert proposed(harmless, "SC102") == (Applicability.SAFE, "replace 4 by 3")
+
+    def test_a_value_is_changed_where_another_file_has_it_too(self) -> None:
+        text = "BLOCK = 4\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block=BLOCK)\n"
+        other = HEAD + "from a import BLOCK\npaged_attention(q, kv, kv, lens, six, pages_per_compute_block=BLOCK)\n"
+        assert repaired(a=HEAD + text, other=other) == {"a": HEAD + text.replace("4", "3", 1)}
+
+    def test_a_loop_over_a_table_of_sizes(self) -> None:
+        text = """for pages, block in [(8, 4), (6, 5)]:
+    paged_attention(q, kv, kv, lens, jnp.zeros((4, pages), jnp.int32), pages_per_compute_block=block)
+"""
+        assert proposed(text, "SC102") == (Applicability.SAFE, "replace 5 by 3")
+        assert proposed(text.replace("(8, 4)", "(8, 5)"), "SC102") != (Applicability.SAFE, "replace 5 by 3")
+
+    def test_a_loop_whose_variable_is_read_for_something_else_stays(self) -> None:
+        text = (
+            "for block in (4, 3):\n    paged_attention(q, kv, kv, lens, six, pages_per_compute_block=block)\n    print(block)\n"
+        )
+        fix = proposed(text, "SC102")
+        assert fix is not None
+        assert fix[0] is Applicability.UNSAFE
+
+    @pytest.mark.parametrize(
+        ("more", "safe"),
+        [("", True), ("paged_attention(q, kv, kv, lens, eight, pages_per_compute_block=b)", False), ("print(b)", False)],
+    )
+    def test_a_walrus_stays_and_its_literal_is_changed(self, more: str, safe: bool) -> None:
+        text = f"paged_attention(q, kv, kv, lens, six, pages_per_compute_block=(b := 4))\n{more}\n"
+        fix = proposed(text, "SC102")
+        assert (fix == (Applicability.SAFE, "replace 4 by 3")) is safe
+        assert safe or fix is None or fix[0] is Applicability.UNSAFE
 
     def test_a_parameter_is_not_replaced_by_a_value(self) -> None:
         text = (

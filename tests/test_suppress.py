@@ -198,6 +198,6 @@ def test_comments_without_a_use_can_be_removed(before: str, after: str) -> None:
 )
 def test_a_word_that_is_no_rule_is_told_with_the_nearest(comment: str, messages: list[str]) -> None:
     notes = list(Suppressions(Source("a.py", f"x = 1\n{CALL}  {comment}\n".encode())).unknown())
-    assert [note.span.line for note in notes] == [2] * len(messages)
+    assert [note.line for note in notes] == [2] * len(messages)
     for note, message in zip(notes, messages, strict=True):
         assert message in note.message

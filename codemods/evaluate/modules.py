@@ -50,19 +50,10 @@ def _bind_names(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
                 value = resolve(machine, alias.name.partition(".")[0])
             names.bind(machine, alias.asname or alias.name.partition(".")[0], value)
         elif alias.name == "*":
-            _star(machine, _absolute(machine, node))
+            _star(machine, machine.program.absolute(node, machine.frame.scope.path))
         else:
-            value = _from(machine, _absolute(machine, node), alias.name)
+            value = _from(machine, machine.program.absolute(node, machine.frame.scope.path), alias.name)
             names.bind(machine, alias.asname or alias.name, value)
-
-
-def _absolute(machine: Machine, node: ast.ImportFrom) -> str:
-    """Return the absolute dotted name of the module that an import names, relative or not."""
-    if not node.level:
-        return node.module or ""
-    parts = machine.program.package_of(machine.frame.scope.path).split(".")
-    kept = parts[: len(parts) - node.level + 1]
-    return ".".join([*kept, *([node.module] if node.module else [])])
 
 
 def resolve(machine: Machine, module: str) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,16 +133,30 @@ class Program:
                 return found
         return None
 
-    def mentions(self, name: str, beside: str) -> bool:
-        """Say whether a file of the tree may import this name from the module `beside`: it has both names, as whole words."""
+    def mentioning(self, name: str, beside: str, *, renamed: bool = False) -> Iterator[str]:
+        """Yield the files of the tree that may import this name from the module `beside`.
+
+        Such a file has the module's name as a whole word, and the name; or it imports all that the module has. Where the module
+        may be `renamed`, it is enough that the name is that of an attribute.
+        """
         stem = Path(beside).stem
-        module = Path(beside).parent.name if stem == "__init__" else stem
-        words = [re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in (module, name)]
+        module = re.escape((Path(beside).resolve().parent.name if stem == "__init__" else stem).encode())
+        relative = rb"|\bfrom\s+\.+\s*import\b" if stem == "__init__" else b""
+        member = re.escape(name.encode()) + rb"\b"
+        attribute = rb"|\.\s*" + member if renamed else b""
+        words = [re.compile(rb"\b" + module + rb"\b" + relative + attribute), re.compile(rb"\b" + member + rb"|import\s*\*")]
         for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
             with suppress(OSError):
                 if not file.samefile(beside) and _has_all(searchable(str(file), file.read_bytes()), words):
-                    return True
-        return False
+                    yield str(file)
+
+    def absolute(self, statement: ast.ImportFrom, importer: str) -> str:
+        """Return the absolute dotted name of the module that an import names, relative or not."""
+        if not statement.level:
+            return statement.module or ""
+        parts = self.package_of(importer).split(".")
+        kept = parts[: len(parts) - statement.level + 1]
+        return ".".join([*kept, *([statement.module] if statement.module else [])])
 
     def dotted(self, path: str) -> str:
         """Return the dotted name of a module by its file."""

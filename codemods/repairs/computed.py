@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from codemods.findings import ProposedFix
 from codemods.repairs.imports import Imports
 from codemods.repairs.literal import divides
-from codemods.repairs.origins import Origins, is_literal
+from codemods.repairs.origins import is_literal
 from codemods.repairs.site import Site, replacing, shown
+from codemods.repairs.tree import Tree
 from codemods.source import Source
 from codemods.values import Quantized
+from codemods.verdicts import Judge
 from shapecheck.rule import Applicability, Computed, Fix
 
 
@@ -23,12 +26,21 @@ class Clamp(NamedTuple):
 
 
 class Computations:
-    """Proposes calls of the functions that `Fix.computed` names, and of `max`, in one file."""
+    """Proposes calls of the functions that `Fix.computed` names, and of `max`, in one file.
 
-    def __init__(self, source: Source, imports: Imports, origins: Origins) -> None:
+    Args:
+        source: the file.
+        imports: those of the file.
+        tree: the variables of all files.
+        judges: what is known of the calls of all files.
+    """
+
+    def __init__(self, source: Source, imports: Imports, tree: Tree, judges: Sequence[Judge]) -> None:
         self._source = source
         self._imports = imports
-        self._scopes = origins.scopes
+        self._tree = tree
+        self._scopes = tree.scopes_of(source.tree)
+        self._judges = judges
 
     def propose(self, site: Site, fix: Fix) -> ProposedFix | None:
         """Return the fix, which is unsafe: it may change what the call costs. Without a place to write it, it is advice."""
@@ -36,7 +48,7 @@ class Computations:
         if node is None or not self._scopes.holds(node):
             return None
         if fix.at_least is not None:
-            place = self._place(node)
+            place = self._place(site, fix.parameter, node)
             return self._raised(place, fix.at_least) if divides(place) else None
         node = site.argument(fix.parameter)
         if node is None or fix.computed is None or not self._may_compute(node, fix.computed):
@@ -53,8 +65,7 @@ class Computations:
         if computed.limit:
             return True
         if isinstance(node, ast.Name):
-            variable = self._scopes.variable(node)
-            node = (self._scopes.uses[variable].lone_value if variable is not None else None) or node
+            node = self._tree.value(node) or node
         chosen = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
         return all(map(is_literal, chosen)) and not (computed.imports_jax and self._imports.has("torch"))
 
@@ -66,7 +77,7 @@ class Computations:
         (name,) = computed.sizes
         if any(not isinstance(value, int) or value < 1 for value in site.known(fix.parameter)):
             return None
-        size, place = self._size(site, name), self._place(node)
+        size, place = self._size(site, name), self._place(site, fix.parameter, node, _array_with(site, name))
         clamp = self._clamp(place, size)
         if place is not node and (clamp.size is None or not self._stays(site, name)):
             place, clamp = node, Clamp(None, self._source.segment(node))
@@ -100,13 +111,30 @@ class Computations:
         uses = self._scopes.uses[variable] if variable is not None else None
         return uses is not None and (uses.only_parameter or uses.lone_value is not None)
 
-    def _place(self, node: ast.expr) -> ast.expr:
-        """Return the expression that computes an argument: itself, or what the only name for it is set to."""
+    def _place(self, site: Site, parameter: str, node: ast.expr, array: str | None = None) -> ast.expr:
+        """Return the expression that computes an argument: itself, or what the only name for it is set to.
+
+        That one serves all that read the name, which must be calls of the kernel that have it for the same argument, beside the
+        same `array` if its size matters.
+        """
         variable = self._scopes.variable(node) if isinstance(node, ast.Name) else None
         uses = self._scopes.uses[variable] if variable is not None else None
-        if uses is None or uses.lone_value is None or uses.reads != [node] or is_literal(uses.lone_value):
+        if uses is None or uses.lone_value is None or is_literal(uses.lone_value):
             return node
+        ours = self._beside(site.argument(array)) if array else None
+        for read in uses.reads:
+            served = [judge for judge in self._judges if judge.nodes.get(parameter) is read]
+            if not served or (array and any(self._beside(judge.nodes.get(array)) != ours for judge in served)):
+                return node
         return uses.lone_value
+
+    def _beside(self, node: ast.expr | None) -> tuple[object, str]:
+        """Return what tells an array from others: which variable it is, and how it is written."""
+        name = node
+        while isinstance(name, ast.Attribute):
+            name = name.value
+        variable = self._scopes.variable(name) if isinstance(name, ast.Name) and self._scopes.holds(name) else None
+        return variable, ast.dump(node) if node is not None else ""
 
     def _clamp(self, node: ast.expr, size: str | None) -> Clamp:
         """Read `min(16, n)`, `n if n < 16 else 16`, `max(1, n // 2)`; of what clamps nothing, all is the limit."""
@@ -150,8 +178,7 @@ class Computations:
 
     def _is_constant(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
-            variable = self._scopes.variable(node)
-            value = self._scopes.uses[variable].lone_value if variable is not None else None
+            value = self._tree.value(node)
             return value is not None and is_literal(value)
         return is_literal(node)
 

@@ -7,14 +7,12 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from codemods.findings import Edit
 from codemods.nodes import nodes
-from codemods.repairs.scopes import BINDERS, bindings
+from codemods.repairs.scopes import BINDERS, Import, bindings
 from codemods.source import Source
-
-Import: TypeAlias = ast.Import | ast.ImportFrom
 
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
 

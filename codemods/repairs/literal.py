@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ from codemods import geometry
 from codemods.callees import Callee
 from codemods.findings import Edit, ProposedFix
 from codemods.repairs.origins import Origins, Trail
-from codemods.repairs.site import Site, replacing
-from codemods.source import Source
+from codemods.repairs.site import Site, replacing, rewriting
+from codemods.repairs.tree import Tree
 from codemods.verdicts import Judge
 from shapecheck.rule import Applicability, Fix, Rule, Verdict
 
@@ -37,18 +37,16 @@ class _Use:
 
 
 class Literals:
-    """Proposes other literals in one file.
+    """Proposes other literals.
 
     Args:
-        source: the file.
+        origins: where literals are.
         judges: what is known of the calls of all files.
-        mentioned: says whether another file may import a name from this one.
     """
 
-    def __init__(self, source: Source, judges: Sequence[Judge], mentioned: Callable[[str], bool]) -> None:
-        self.origins = Origins(source.tree, mentioned)
-        self._source = source
-        self._judges = list({id(judge): judge for judge in judges}.values())
+    def __init__(self, origins: Origins, judges: Sequence[Judge]) -> None:
+        self.origins = origins
+        self.judges = list({id(judge): judge for judge in judges}.values())
         self._uses: dict[str, list[_Use]] = {}
 
     def propose(self, site: Site, fix: Fix) -> Proposal | None:
@@ -62,7 +60,9 @@ class Literals:
         guilty = [use for use in uses if id(use.judge) in failing]
         literals = {id(use.trail.literal): use.trail.literal for use in guilty}
         reached = {id(arrival) for judge, _ in site.outcomes if id(judge) in failing for arrival in judge.arrivals}
-        if not literals or len(guilty) < len(reached) or not self.origins.free(self._around(uses, literals)):
+        if not literals or len(guilty) < len(reached) or not all(map(self._tree.may_edit, literals.values())):
+            return None
+        if not self.origins.free(self._around(uses, literals)):
             return None
         edits: list[Edit] = []
         messages: list[str] = []
@@ -81,17 +81,18 @@ class Literals:
             slow = _is_slow(site, fix, old, value.new)
             safe = safe and always and kept_type and fix.evident(old, value.new) and not slow
             poor = poor or (slow and _varies(site, fix))
-            text = _written(value.new, self._source.segment(literal))
-            proposed = replacing(self._source, literal, text, Applicability.SAFE)
+            text = _written(value.new, self._tree.source_of(literal).segment(literal))
+            proposed = rewriting(site, self._tree, literal, text, Applicability.SAFE)
             edits += proposed.edits
+            safe = safe and proposed.applicability is Applicability.SAFE
             messages.append(proposed.message + (_note(site.rule, site.callee, ours[0].known) if slow else ""))
         applicability = Applicability.SAFE if safe else Applicability.UNSAFE
         return Proposal(ProposedFix(applicability, ", ".join(messages), tuple(edits)), poor)
 
     def _at_call(self, site: Site, fix: Fix) -> Proposal | None:
-        """Write a value that is legal in all executions in place of the argument; a parameter or a loop's variable stays."""
+        """Write a value that is legal in all executions in place of the argument; what varies stays, and what sets a name."""
         node = site.argument(fix.parameter)
-        if node is None or self._varies(node):
+        if node is None or self._varies(node) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
             return None
         value = _best(site, fix, site.failing, [outcome.known for _, outcome in site.outcomes])
         if value is None or (not site.always_fails and not isinstance(value.new, int)):
@@ -99,24 +100,29 @@ class Literals:
         old = site.failing[0].get(fix.parameter)
         slow = _is_slow(site, fix, old, value.new)
         safe = site.always_fails and fix.evident(old, value.new) and not (slow or (fix.at_least is not None and divides(node)))
-        text = _written(value.new, self._source.segment(node))
+        text = _written(value.new, site.source.segment(node))
         note = _note(site.rule, site.callee, site.failing[0]) if slow else ""
         applicability = Applicability.SAFE if safe else Applicability.UNSAFE
         poor = (slow and _varies(site, fix)) or (fix.at_least is not None and divides(node))
-        return Proposal(replacing(self._source, node, text, applicability, note=note), poor)
+        return Proposal(replacing(site.source, node, text, applicability, note=note), poor)
 
     def _varies(self, node: ast.expr) -> bool:
-        variable = self.origins.scopes.variable(node) if isinstance(node, ast.Name) else None
-        return variable is not None and self.origins.scopes.uses[variable].lone_value is None
+        """Say whether a name is a parameter, a loop's variable or set more than once."""
+        variables = self._tree.variables(node) if isinstance(node, ast.Name) else ()
+        return bool(variables) and self._tree.uses(variables[-1]).lone_value is None
+
+    @property
+    def _tree(self) -> Tree:
+        return self.origins.tree
 
     def _uses_of(self, parameter: str) -> list[_Use]:
-        """Return every execution of every call that has an argument from a literal of this file."""
+        """Return every execution of every call that has an argument from a literal."""
         if parameter not in self._uses:
             self._uses[parameter] = list(self._found(parameter))
         return self._uses[parameter]
 
     def _found(self, parameter: str) -> Iterator[_Use]:
-        for judge in self._judges:
+        for judge in self.judges:
             known = judge.constants
             if parameter not in known:
                 continue

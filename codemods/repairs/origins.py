@@ -1,23 +1,26 @@
 """Where the value of a kernel's argument is written down, as far as it is only handed on from there.
 
-A literal goes through names, parameters, defaults, partials, dicts, attributes and the cases of a test. What is found is
-a candidate: a repair made there is checked again before it is kept.
+A literal goes through names, imports, parameters, defaults, partials, dicts, attributes, loops and the cases of a test.
+What is found is a candidate: a repair made there is checked again before it is kept.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from codemods.evaluate.machine import Arrival, Caller, Given
+from codemods.nodes import nodes
 from codemods.repairs.cases import cases
-from codemods.repairs.scopes import Function, Scopes, Variable
+from codemods.repairs.scopes import Function, Variable
+from codemods.repairs.tree import Tree
 from codemods.values import same
 
 _LONGEST = 24  # names that one value is handed on through
+_GETTERS = frozenset(("getattr", "attrgetter"))
+_REFLECTION = frozenset(("vars", "__dict__", "asdict", "astuple", "_asdict"))
 
 
 def is_literal(node: ast.expr) -> bool:
@@ -27,6 +30,16 @@ def is_literal(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is not Ellipsis
 
 
+class Field(NamedTuple):
+    """The attributes of one name, of any object, in a file."""
+
+    file: ast.Module
+    name: str
+
+    def __hash__(self) -> int:
+        return hash((id(self.file), self.name))
+
+
 @dataclass(frozen=True)
 class Trail:
     """The way of a value from its literal to the kernel.
@@ -34,20 +47,20 @@ class Trail:
     Attributes:
         literal: where it is written down.
         reads: the ids of the expressions that read it on the way.
-        holders: the variables that hold it on the way, or hold what holds it, and the names of such attributes.
+        holders: the variables and attributes that hold it on the way, or hold what holds it.
         annotated: whether a variable on the way has a type annotation.
     """
 
     literal: ast.expr
     reads: frozenset[int] = frozenset()
-    holders: frozenset[Variable | str] = frozenset()
+    holders: frozenset[Variable | Field] = frozenset()
     annotated: bool = False
 
     @property
     def value(self) -> Any:
         return ast.literal_eval(self.literal)
 
-    def via(self, reads: Iterable[ast.expr], *holders: Variable | str, annotated: bool = False) -> Trail:
+    def via(self, reads: Iterable[ast.expr], *holders: Variable | Field, annotated: bool = False) -> Trail:
         """Return the trail that goes on through the holders, and is read from them."""
         all_reads, all_holders = self.reads | set(map(id, reads)), self.holders | set(holders)
         return replace(self, reads=all_reads, holders=all_holders, annotated=self.annotated or annotated)
@@ -64,16 +77,10 @@ class _Search:
 
 
 class Origins:
-    """Finds the literals of one file that arguments have their values from.
+    """Finds the literals that arguments have their values from."""
 
-    Args:
-        tree: the file.
-        mentioned: says whether another file may import a name from this one.
-    """
-
-    def __init__(self, tree: ast.Module, mentioned: Callable[[str], bool]) -> None:
-        self.scopes = Scopes(tree)
-        self._mentioned = mentioned
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
 
     def trail(self, arrival: Arrival, node: ast.expr | None, parameter: str, value: Any) -> Trail | None:
         """Return the way of an argument's value in one execution; None where it is computed, or comes from elsewhere.
@@ -96,44 +103,73 @@ class Origins:
     def free(self, trails: Sequence[Trail]) -> bool:
         """Say whether nothing but these trails reads what holds a value on them, here or in another file."""
         read = {each for trail in trails for each in trail.reads}
-        return all(self._free(holder, read) for trail in trails for holder in trail.holders)
+        return all(self._free(holder, read) for holder in {each for trail in trails for each in trail.holders})
 
-    def _free(self, holder: Variable | str, read: set[int]) -> bool:
-        if isinstance(holder, str):
-            return not self._mentioned(holder) and all(id(node) in read for node in self._attribute_reads(holder))
-        if isinstance(holder.scope, ast.Module) and self._mentioned(holder.name):
+    def _free(self, holder: Variable | Field, read: set[int]) -> bool:
+        if isinstance(holder, Variable):
+            return self.tree.has_no_other_reads(holder, read)
+        if self.tree.is_mentioned(holder.name, holder.file) or _is_reflected(holder):
             return False
-        return all(id(node) in read for node in self.scopes.uses[holder].reads)
+        return all(id(node) in read for node in _attribute_reads(holder))
 
     def _trail(self, node: ast.expr | None, search: _Search) -> Trail | None:
-        if node is None or search.left == 0 or not self.scopes.holds(node):
+        if node is None or search.left == 0 or not self.tree.holds(node):
             return None
         if is_literal(node):
             return Trail(node)
         search = replace(search, left=search.left - 1)
         match node:
             case ast.Name():
-                return self._of_name(node, search)
+                return self._of_variable(node, search)
+            case ast.NamedExpr(target=target, value=value):
+                found = self._trail(value, search)
+                return found.via([], *self.tree.variables(target)) if found is not None else None
             case ast.Attribute(attr=name):
-                values = self._lone(self._attribute_values(name), search)
-                return values.via([node], name) if values is not None else None
+                if self.tree.variables(node):
+                    return self._of_variable(node, search)
+                field = Field(self.tree.scopes_of(node).tree, name)
+                values = self._lone(_attribute_values(field), search)
+                return values.via([node], field) if values is not None else None
             case ast.Subscript(value=held, slice=ast.Constant(value=key)):
                 return self._of_entry(held, key, search)
             case _:
                 return None
 
-    def _of_name(self, node: ast.Name, search: _Search) -> Trail | None:
-        variable = self.scopes.variable(node)
-        if variable is None:
+    def _of_variable(self, node: ast.expr, search: _Search) -> Trail | None:
+        """Follow a name, or `module.name`, to what its variable is set to."""
+        variables = self.tree.variables(node)
+        if not variables:
             return None
-        uses = self.scopes.uses[variable]
+        uses, (*_, variable) = self.tree.uses(variables[-1]), variables
         if (value := uses.lone_value) is not None:
             found = self._trail(value, search)
         elif uses.only_parameter and isinstance(variable.scope, Function):
             found = self._of_parameter(variable.scope, variable.name, search)
+        elif uses.lone_loop is not None:
+            found = self._of_loop(*uses.lone_loop, search)
         else:
             return None
-        return found.via([node], variable, annotated=uses.annotated) if found is not None else None
+        return found.via([node], *variables, annotated=uses.annotated) if found is not None else None
+
+    def _of_loop(self, elements: ast.expr, position: int | None, search: _Search) -> Trail | None:
+        """Follow the variable of a loop to the only one of the elements that has the value, each as the display writes it."""
+        names: list[ast.expr] = []
+        while (value := self.tree.value(elements)) is not None and len(names) < _LONGEST:
+            names.append(elements)
+            elements = value
+        if not isinstance(elements, ast.Tuple | ast.List):
+            return None
+        parts: list[ast.expr] = elements.elts
+        if position is not None:
+            parts = [
+                each.elts[position] for each in parts if isinstance(each, ast.Tuple | ast.List) and position < len(each.elts)
+            ]
+        found = [each for each in parts if is_literal(each) and same(ast.literal_eval(each), search.value)]
+        return Trail(found[0]).via(names, *self._all_variables(names)) if len(found) == 1 else None
+
+    def _all_variables(self, names: Iterable[ast.expr]) -> Iterator[Variable]:
+        for name in names:
+            yield from self.tree.variables(name)
 
     def _of_parameter(self, function: Function, name: str, search: _Search) -> Trail | None:
         """Follow a parameter to what its function was called with: by a caller, by the cases of a test, or to make an object."""
@@ -147,39 +183,43 @@ class Origins:
 
     def _of_maker(self, function: Function, name: str, search: _Search) -> Trail | None:
         """Follow a parameter of `__init__`, which is done by the time of the call, to what objects of the file are made with."""
-        maker = self.scopes.scope_of(function)
+        scopes = self.tree.scopes_of(function)
+        maker = scopes.scope_of(function)
         if not isinstance(maker, ast.ClassDef):
             return None
         given: list[Given] = [
             {**dict(enumerate(call.args, 1)), **{each.arg or "": each.value for each in call.keywords}}
-            for call in self._calls(maker.name)
+            for call in _calls(scopes.tree, maker.name)
         ]
-        nodes = [_argument(function.args, each, name) for each in (*given, {})]
-        return self._lone({id(node): node for node in nodes if node is not None}.values(), search)
+        found = [_argument(function.args, each, name) for each in (*given, {})]
+        return self._lone({id(node): node for node in found if node is not None}.values(), search)
 
     def _of_entry(self, holder: ast.expr, key: Any, search: _Search) -> Trail | None:
         """Follow an entry of a dict, `options["block"]`."""
-        names: list[ast.Name] = []
-        found = self._trail(self._entry(holder, key, names), search)
-        variables = [variable for name in names if (variable := self.scopes.variable(name)) is not None]
-        return found.via(names, *variables) if found is not None else None
+        names: list[ast.expr] = []
+        reads: list[ast.expr] = []
+        found = self._trail(self._entry(holder, key, names, reads), search)
+        return found.via([*names, *reads], *self._all_variables(names)) if found is not None else None
 
     def _spread(self, call: ast.Call, parameter: str, search: _Search) -> Trail | None:
         """Follow an argument that a call has from a dict, `f(**options)`."""
         spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
-        if len(spread) != 1 or not self.scopes.holds(spread[0]):
+        if len(spread) != 1 or not self.tree.holds(spread[0]):
             return None
-        variable = self.scopes.variable(spread[0]) if isinstance(spread[0], ast.Name) else None
-        scope = variable.scope if variable is not None else None
-        if isinstance(scope, Function) and scope.args.kwarg is not None and variable == (scope, scope.args.kwarg.arg):
+        variables = self.tree.variables(spread[0])
+        scope = variables[-1].scope if variables else None
+        if isinstance(scope, Function) and scope.args.kwarg is not None and variables[-1].name == scope.args.kwarg.arg:
             depth, caller = _caller(search.callers, scope)
             passed = caller.given.get(parameter) if caller is not None and caller.given is not None else None
             found = self._trail(passed, replace(search, callers=search.callers[:depth]))
-            return found.via(spread, Variable(scope, scope.args.kwarg.arg)) if found is not None else None
+            return found.via(spread, *variables) if found is not None else None
         return self._of_entry(spread[0], parameter, search)
 
-    def _entry(self, node: ast.expr | None, key: Any, names: list[ast.Name]) -> ast.expr | None:
-        """Return the value of a dict's entry as its display writes it; add the names through which the dict is reached."""
+    def _entry(self, node: ast.expr | None, key: Any, names: list[ast.expr], reads: list[ast.expr]) -> ast.expr | None:
+        """Return the value of a dict's entry as its display writes it.
+
+        Add the names through which the dict is reached, and the reads of these names that are for another entry only.
+        """
         match node:
             case ast.Dict(keys=keys, values=values):
                 entries = zip(keys, values, strict=True)
@@ -188,15 +228,23 @@ class Origins:
             case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
                 found = [keyword.value for keyword in keywords if keyword.arg == key]
                 return found[0] if found and all(keyword.arg for keyword in keywords) else None
-            case ast.Name() if len(names) < _LONGEST:
+            case ast.Name() | ast.Attribute() if len(names) < _LONGEST and (value := self.tree.value(node)) is not None:
                 names.append(node)
-                variable = self.scopes.variable(node)
-                value = self.scopes.uses[variable].lone_value if variable is not None else None
-                return self._entry(value, key, names)
+                reads += self._reads_of_others(node, key)
+                return self._entry(value, key, names, reads)
             case ast.Subscript(value=outer, slice=ast.Constant(value=outer_key)):
-                return self._entry(self._entry(outer, outer_key, names), key, names)
+                return self._entry(self._entry(outer, outer_key, names, reads), key, names, reads)
             case _:
                 return None
+
+    def _reads_of_others(self, node: ast.expr, key: Any) -> Iterator[ast.expr]:
+        """Yield the reads of a dict that are for another entry, `options["other"]`, in all files."""
+        *_, variable = self.tree.variables(node)
+        for file in self.tree.files_with(variable):
+            for each in nodes(file, ast.Subscript):
+                other = isinstance(each.slice, ast.Constant) and each.slice.value != key  # 1 and True are one key
+                if other and self.tree.variables(each.value)[-1:] == (variable,):
+                    yield each.value
 
     def _lone(self, nodes: Iterable[ast.expr], search: _Search) -> Trail | None:
         """Return the trail of the only one of some expressions that has the value."""
@@ -204,35 +252,41 @@ class Origins:
         found = [trail for trail in trails if same(trail.value, search.value)]
         return found[0] if len(found) == 1 else None
 
-    @cached_property
-    def _nodes(self) -> list[ast.AST]:
-        return list(ast.walk(self.scopes.tree))
 
-    def _calls(self, name: str) -> list[ast.Call]:
-        calls = (node for node in self._nodes if isinstance(node, ast.Call))
-        return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+def _calls(file: ast.Module, name: str) -> list[ast.Call]:
+    return [call for call in nodes(file, ast.Call) if isinstance(call.func, ast.Name) and call.func.id == name]
 
-    def _attribute_reads(self, name: str) -> Iterator[ast.Attribute]:
-        for node in self._nodes:
-            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
-                yield node
 
-    def _attribute_values(self, name: str) -> Iterator[ast.expr]:
-        """Yield what an attribute of this name is set to: by a class, by a statement, or by the fields of an object made."""
-        for node in self._nodes:
-            match node:
-                case ast.ClassDef(name=maker, body=body):
-                    values = [_assigned(statement, name) for statement in body]
-                    yield from (value for value in values if value is not None)
-                    keywords = [keyword for call in self._calls(maker) for keyword in call.keywords]
-                    if not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in body):
-                        yield from (keyword.value for keyword in keywords if keyword.arg == name)
-                case ast.Assign(targets=[ast.Attribute(attr=found)], value=value) if found == name:
-                    yield value
-                case ast.AnnAssign(target=ast.Attribute(attr=found), value=ast.expr() as value) if found == name:
-                    yield value
-                case _:
-                    pass
+def _attribute_reads(field: Field) -> Iterator[ast.Attribute]:
+    for node in nodes(field.file, ast.Attribute):
+        if node.attr == field.name and isinstance(node.ctx, ast.Load):
+            yield node
+
+
+def _is_reflected(field: Field) -> bool:
+    """Say whether the file may read the attribute by another way: `getattr(x, "name")`, `vars(x)`."""
+    calls = (node for node in nodes(field.file, ast.Call) if ast.unparse(node.func).rpartition(".")[2] in _GETTERS)
+    named = any(isinstance(each, ast.Constant) and each.value == field.name for call in calls for each in call.args)
+    read = (node.id if isinstance(node, ast.Name) else node.attr for node in nodes(field.file, ast.Name, ast.Attribute))
+    return named or not _REFLECTION.isdisjoint(read)
+
+
+def _attribute_values(field: Field) -> Iterator[ast.expr]:
+    """Yield what an attribute of this name is set to: by a class, by a statement, or by the fields of an object made."""
+    for node in nodes(field.file, ast.ClassDef, ast.Assign, ast.AnnAssign):
+        match node:
+            case ast.ClassDef(name=maker, body=body):
+                values = [_assigned(statement, field.name) for statement in body]
+                yield from (value for value in values if value is not None)
+                keywords = [keyword for call in _calls(field.file, maker) for keyword in call.keywords]
+                if not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in body):
+                    yield from (keyword.value for keyword in keywords if keyword.arg == field.name)
+            case ast.Assign(targets=[ast.Attribute(attr=found)], value=value) if found == field.name:
+                yield value
+            case ast.AnnAssign(target=ast.Attribute(attr=found), value=ast.expr() as value) if found == field.name:
+                yield value
+            case _:
+                pass
 
 
 def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:

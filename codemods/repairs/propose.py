@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from codemods.findings import ProposedFix
@@ -23,14 +23,12 @@ class Repairs:
 
     Args:
         source: the file.
-        judges: what is known of the calls of all files.
-        mentioned: says whether another file may import a name from this one.
+        literals: changes what is written down, in any file.
     """
 
-    def __init__(self, source: Source, judges: Sequence[Judge], mentioned: Callable[[str], bool]) -> None:
+    def __init__(self, source: Source, literals: Literals) -> None:
         self._source = source
-        self._judges = judges
-        self._mentioned = mentioned
+        self._literals = literals
 
     def propose(
         self, call: ast.Call, rule: Rule, verdict: Verdict, outcomes: Sequence[tuple[Judge, Outcome]], advice: str
@@ -72,9 +70,5 @@ class Repairs:
         return Imports(self._source)
 
     @cached_property
-    def _literals(self) -> Literals:
-        return Literals(self._source, self._judges, self._mentioned)
-
-    @cached_property
     def _computations(self) -> Computations:
-        return Computations(self._source, self._imports, self._literals.origins)
+        return Computations(self._source, self._imports, self._literals.origins.tree, self._literals.judges)

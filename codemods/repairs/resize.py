@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.findings import ProposedFix
 from codemods.repairs.origins import Origins, Trail
-from codemods.repairs.site import Site, replacing
+from codemods.repairs.site import Site, rewriting
 from shapecheck.rule import Applicability, Resize, Verdict
 
 
@@ -27,7 +27,9 @@ def resize(site: Site, origins: Origins, fix: Resize) -> ProposedFix | None:
     if size is None or None in trails or not origins.free(found := [trail for trail in trails if trail is not None]):
         return None
     literals = {id(trail.literal): trail.literal for trail in found}
-    edits = [replacing(site.source, literal, str(size), Applicability.UNSAFE) for literal in literals.values()]
+    if not all(map(origins.tree.may_edit, literals.values())):
+        return None
+    edits = [rewriting(site, origins.tree, literal, str(size), Applicability.UNSAFE) for literal in literals.values()]
     return ProposedFix(Applicability.UNSAFE, edits[0].message, tuple(edit for each in edits for edit in each.edits))
 
 
@@ -46,8 +48,7 @@ def _trails(site: Site, origins: Origins, axis: str, size: int) -> Iterator[Trai
 def _shape(origins: Origins, node: ast.expr) -> ast.Tuple | None:
     """Return the shape with which an array is made: `jnp.zeros((2, 64, 16, 128))`, perhaps under the name of it."""
     while isinstance(node, ast.Name):
-        variable = origins.scopes.variable(node)
-        value = origins.scopes.uses[variable].lone_value if variable is not None else None
+        value = origins.tree.value(node)
         if value is None:
             return None
         node = value

@@ -11,6 +11,7 @@ from codemods.nodes import children
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Scope: TypeAlias = Function | ast.ClassDef | ast.Module
+Import: TypeAlias = ast.Import | ast.ImportFrom
 
 _TYPE_PARAMETERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple"))  # PEP 695; Python 3.11 has no such nodes
 BINDERS: Sequence[type[ast.AST]] = (
@@ -39,13 +40,17 @@ class Uses:
 
     Attributes:
         values: the expressions that it is set to by a plain assignment.
+        loops: the expressions whose elements it is set to, one after the other, each with the position in the element or None.
+        imports: the statements that import it, each with the part that names it.
         reads: where it is read.
         parameter: whether it is a parameter of its function.
         annotated: whether it has a type annotation.
-        otherwise: whether it is bound by anything else: a loop, an import, `global`, `del`, unpacking, ...
+        otherwise: whether it is bound by anything else: `global`, `del`, unpacking, ...
     """
 
     values: list[ast.expr] = field(default_factory=list[ast.expr])
+    loops: list[tuple[ast.expr, int | None]] = field(default_factory=list[tuple[ast.expr, int | None]])
+    imports: list[tuple[Import, ast.alias]] = field(default_factory=list[tuple[Import, ast.alias]])
     reads: list[ast.Name] = field(default_factory=list[ast.Name])
     parameter: bool = False
     annotated: bool = False
@@ -54,11 +59,25 @@ class Uses:
     @property
     def lone_value(self) -> ast.expr | None:
         """What it always holds, if it is set only once."""
-        return self.values[0] if len(self.values) == 1 and not (self.parameter or self.otherwise) else None
+        return self.values[0] if self._is_bound_once and self.values else None
+
+    @property
+    def lone_loop(self) -> tuple[ast.expr, int | None] | None:
+        """What it runs through, if it is bound only there."""
+        return self.loops[0] if self._is_bound_once and self.loops else None
+
+    @property
+    def lone_import(self) -> tuple[Import, ast.alias] | None:
+        """What imports it, if nothing else binds it."""
+        return self.imports[0] if self._is_bound_once and self.imports else None
 
     @property
     def only_parameter(self) -> bool:
-        return self.parameter and not self.values and not self.otherwise
+        return self._is_bound_once and self.parameter
+
+    @property
+    def _is_bound_once(self) -> bool:
+        return len(self.values) + len(self.loops) + len(self.imports) + self.parameter == 1 and not self.otherwise
 
 
 class Scopes:
@@ -68,7 +87,7 @@ class Scopes:
         self.tree = tree
         self.uses: dict[Variable, Uses] = {}
         self._scope_of: dict[int, Scope] = {}
-        plain: set[int] = set()  # ids of the targets of plain assignments
+        plain: set[int] = set()  # ids of the nodes that bind what an assignment, a loop or an import says
         shared: set[str] = set()
         reads: list[ast.Name] = []
         for scope, node in _walk(tree):
@@ -83,6 +102,18 @@ class Scopes:
                     plain.add(id(target))
                     self._of(scope, target.id).values.append(value)
                     self._of(scope, target.id).annotated = True
+                case ast.NamedExpr(target=target, value=value):
+                    plain.add(id(target))
+                    self._of(scope, target.id).values.append(value)
+                case ast.For(target=target, iter=elements) | ast.comprehension(target=target, iter=elements):
+                    for position, each in _loop_names(target):
+                        plain.add(id(each))
+                        self._of(scope, each.id).loops.append((elements, position))
+                case ast.Import(names=names) | ast.ImportFrom(names=names):
+                    for alias in names:
+                        plain.add(id(alias))
+                        for name in bindings(alias):
+                            self._of(scope, name).imports.append((node, alias))
                 case ast.arg(arg=name, annotation=annotation):
                     self._of(scope, name).parameter = True
                     self._of(scope, name).annotated = annotation is not None
@@ -135,6 +166,14 @@ def _walk(tree: ast.Module) -> Iterator[tuple[Scope, ast.AST]]:
                 pending += ((inner if isinstance(each, ast.arg) else outer, each) for each in children(child))
             else:
                 pending.append((outer if id(child) in outside else inner, child))
+
+
+def _loop_names(target: ast.expr) -> Iterator[tuple[int | None, ast.Name]]:
+    """Yield the names that a loop sets to its elements, or to what is at a position in each."""
+    if isinstance(target, ast.Name):
+        yield None, target
+    elif isinstance(target, ast.Tuple | ast.List) and not any(isinstance(each, ast.Starred) for each in target.elts):
+        yield from ((position, each) for position, each in enumerate(target.elts) if isinstance(each, ast.Name))
 
 
 def _outside(node: ast.AST) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from codemods.callees import Callee
 from codemods.findings import Edit, ProposedFix
+from codemods.repairs.tree import Tree
 from codemods.source import Source
 from codemods.verdicts import Judge, Outcome
 from shapecheck.rule import Applicability, Rule, Verdict
@@ -65,6 +67,16 @@ def replacing(
     if "#" in old and applicability is Applicability.SAFE:
         applicability = Applicability.UNSAFE
     return ProposedFix(applicability, f"replace {shown(old)} by {text}{note}", (Edit(span.start, span.end, text), *more))
+
+
+def rewriting(site: Site, tree: Tree, literal: ast.expr, text: str, applicability: Applicability) -> ProposedFix:
+    """Return the fix that writes `text` in place of a literal, which may stand in another file than the call."""
+    source = tree.source_of(literal)
+    fix = replacing(source, literal, text, applicability)
+    if source is site.source:
+        return fix
+    edits = tuple(dataclasses.replace(edit, path=source.path) for edit in fix.edits)
+    return dataclasses.replace(fix, message=f"{fix.message} in {source.path}:{literal.lineno}", edits=edits)
 
 
 def shown(text: str) -> str:

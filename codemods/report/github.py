@@ -25,6 +25,8 @@ def _lines(run: Run) -> Iterator[str]:
     for error in run.report.errors:
         message = f"{error.path}:{in_cell(error.cell)}{error.line}: {error.code} {OWN_CODES[error.code].name}: {error.message}"
         yield _command("error", error.code, error.path, {"line": 1 if error.cell else error.line}, message)
+    for note in run.report.notes:
+        yield _command("notice", "note", note.path, {"line": note.line}, f"{note.path}:{note.line}: {note.message}")
 
 
 def _level(finding: Finding) -> str:

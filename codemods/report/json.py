@@ -1,4 +1,7 @@
-"""The format for programs; its keys are stable, and all but `cell`, which a notebook has, are always there."""
+"""The format for programs.
+
+Its keys are stable, and all are always there but `cell`, which a notebook has, and `notes`, which a run of `fix --adopt` has.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ def render(run: Run) -> str:
             {"code": error.code, "path": error.path, **_cell(error.cell), "line": error.line, "message": error.message}
             for error in report.errors
         ],
+        **({"notes": [vars(note) for note in report.notes]} if report.notes else {}),
         "summary": _summary(report),
     }
     return json.dumps(document, indent=2) + "\n"

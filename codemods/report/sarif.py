@@ -10,7 +10,7 @@ from urllib.parse import quote
 from codemods.check import Run
 from codemods.codes import severity
 from codemods.explain import Explanation, explanations
-from codemods.findings import FileError, Finding
+from codemods.findings import FileError, Finding, Note
 from codemods.report.wording import sentence
 from codemods.source import Span
 from codemods.version import version
@@ -33,7 +33,10 @@ def render(run: Run) -> str:
                 "invocations": [
                     {
                         "executionSuccessful": not report.errors,
-                        "toolExecutionNotifications": [_notification(error) for error in report.errors],
+                        "toolExecutionNotifications": [
+                            *(_notification(error, "error", {"id": error.code}) for error in report.errors),
+                            *(_notification(note, "note", {"id": "note"}) for note in report.notes),
+                        ],
                     }
                 ],
                 "columnKind": "unicodeCodePoints",
@@ -73,12 +76,12 @@ def _result(finding: Finding, span: Span, index: int) -> dict[str, Any]:
     }
 
 
-def _notification(error: FileError) -> dict[str, Any]:
-    location = {"artifactLocation": {"uri": _uri(error.path)}, "region": {"startLine": error.line}}
+def _notification(told: FileError | Note, level: str, descriptor: dict[str, str]) -> dict[str, Any]:
+    location = {"artifactLocation": {"uri": _uri(told.path)}, "region": {"startLine": told.line}}
     return {
-        "descriptor": {"id": error.code},
-        "level": "error",
-        "message": {"text": error.message},
+        "descriptor": descriptor,
+        "level": level,
+        "message": {"text": told.message},
         "locations": [{"physicalLocation": location}],
     }
 

@@ -33,7 +33,7 @@ def render(run: Run, *, color: bool, frames: bool) -> str:
     report = run.report
     verb = "fixed" if report.fixed else "would be fixed"
     lines = [_fixed(finding, verb) for finding in run.fixed]
-    lines += [f"{printable(path)}: adopted: {printable(note)}" for path, notes in run.adopted.items() for note in notes]
+    lines += [f"{printable(note.path)}:{note.line}: {printable(note.message)}" for note in report.notes]
     for finding in report.findings:
         if frames:
             lines += [_head(finding, finding.message, style), *_details(finding, run.sources[finding.path], style), ""]

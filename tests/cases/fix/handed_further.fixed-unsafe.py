@@ -60,10 +60,10 @@ jitted(q, kv, kv, lens, six)
 
 
 def branches(table, x):
-    block = min(16, table.shape[1])
+    block = largest_divisor(table.shape[1], at_most=16)
     if x:
-        return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=largest_divisor(table.shape[1], at_most=block))
-    return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=largest_divisor(table.shape[1], at_most=block))
+        return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=block)
+    return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=block)
 
 
 def rebound(table, n):

@@ -70,3 +70,16 @@ def nested(q, k, v, meta):
 
 def legal(q, k, v, lengths, table):
     return paged_attention(q, k, v, lengths, table, pages_per_compute_block=table.shape[1])
+
+
+def twice(q, k, v, lengths, table):
+    pages = table.shape[1]
+    block = largest_divisor(pages, at_most=16)
+    paged_attention(q, k, v, lengths, table, pages_per_compute_block=block)
+    return paged_attention(q, k, v, lengths, table, pages_per_compute_block=block)
+
+
+def of_two_tables(q, k, v, lengths, table, other):
+    block = min(16, table.shape[1])
+    paged_attention(q, k, v, lengths, table, pages_per_compute_block=largest_divisor(table.shape[1], at_most=block))
+    return paged_attention(q, k, v, lengths, other, pages_per_compute_block=largest_divisor(other.shape[1], at_most=block))

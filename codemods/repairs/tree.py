@@ -1,0 +1,204 @@
+"""The files of the tree as repairs see them: whose variable a name stands for, also where it is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Container, Iterator, Sequence, Set
+from functools import cached_property
+
+from codemods.evaluate.program import Program
+from codemods.files import NOTEBOOK
+from codemods.nodes import nodes
+from codemods.repairs.scopes import Scopes, Uses, Variable
+from codemods.source import Source
+from codemods.suppress import skips_file
+
+_LONGEST = 24  # modules that one name is imported through
+_REFLECTION = frozenset(("globals", "locals", "eval", "exec"))
+
+
+class Tree:
+    """The variables of all files, which are read as they are needed.
+
+    Args:
+        program: the files.
+        editable: the paths of those that a repair may change.
+    """
+
+    def __init__(self, program: Program, editable: Container[str]) -> None:
+        self._program = program
+        self._editable = editable
+        self._scopes: dict[str, Scopes | None] = {}
+        self._mentions: dict[tuple[str, str], Sequence[str]] = {}
+
+    def scopes(self, path: str) -> Scopes | None:
+        """Return the variables of a file; None if it cannot be parsed."""
+        if path not in self._scopes:
+            source = self._program.source(path) if path.endswith(".py") or path in self._program.scanned else None
+            self._scopes[path] = Scopes(source.tree) if source is not None else None
+        return self._scopes[path]
+
+    def holds(self, node: ast.AST) -> bool:
+        """Say whether a node is part of one of the files."""
+        return self._path(node) is not None
+
+    def scopes_of(self, node: ast.AST) -> Scopes:
+        """Return the variables of the file that a node is part of."""
+        path = self._path(node)
+        scopes = self._scopes[path] if path is not None else None
+        assert scopes is not None, "the node is part of a file"
+        return scopes
+
+    def source_of(self, node: ast.AST) -> Source:
+        source = self._program.source(self.path_of(node))
+        assert source is not None, "the node is part of a file"
+        return source
+
+    def path_of(self, node: ast.AST) -> str:
+        path = self._path(node)
+        assert path is not None, "the node is part of a file"
+        return path
+
+    def uses(self, variable: Variable) -> Uses:
+        return self.scopes_of(variable.scope).uses[variable]
+
+    def may_edit(self, node: ast.AST) -> bool:
+        """Say whether the file that a node is part of may be changed."""
+        return self.path_of(node) in self._editable and not skips_file(self.source_of(node))
+
+    def variables(self, node: ast.expr) -> tuple[Variable, ...]:
+        """Return the variables that `name` or `module.name` stands for: the last is not imported from another file.
+
+        There are none for a builtin, for what a foreign module has, and where it is not certain what is imported.
+        """
+        variable = self._first(node)
+        found: list[Variable] = []
+        while variable is not None and len(found) < _LONGEST:
+            found.append(variable)
+            if (imported := self.uses(variable).lone_import) is None:
+                return tuple(found)
+            variable = self._imported(*imported)
+        return ()
+
+    def value(self, node: ast.expr) -> ast.expr | None:
+        """Return what the variable that an expression stands for always holds, if it is set only once."""
+        variables = self.variables(node)
+        return self.uses(variables[-1]).lone_value if variables else None
+
+    def has_no_other_reads(self, variable: Variable, reads: Set[int]) -> bool:
+        """Say whether nothing but these expressions reads a variable, in its own file or in another.
+
+        A file that has its name in a string, or as that of an attribute or argument of something unknown, may read it.
+        """
+        pending, seen = [variable], {variable}
+        while pending:
+            each = pending.pop()
+            if any(id(node) not in reads for node in self.uses(each).reads) or self._is_reflected(each):
+                return False
+            if not isinstance(each.scope, ast.Module):
+                continue
+            for path in self._mentioning(each.name, self.path_of(each.scope)):
+                scopes = self.scopes(path) if not path.endswith(NOTEBOOK) else None  # whose user may be about to read it
+                if scopes is None or not self._spells_only(scopes, each, reads):
+                    return False
+                importers = [
+                    Variable(scopes.scope_of(statement), alias.asname or alias.name)
+                    for statement in nodes(scopes.tree, ast.ImportFrom)
+                    for alias in statement.names
+                    if alias.name == each.name and self._imported(statement, alias) == each
+                ]
+                pending += [importer for importer in importers if importer not in seen]
+                seen.update(importers)
+        return True
+
+    def files_with(self, variable: Variable) -> Iterator[ast.Module]:
+        """Yield the file of a variable, and the others that may have it from there."""
+        path = self.path_of(variable.scope)
+        others = self._mentioning(variable.name, path) if isinstance(variable.scope, ast.Module) else ()
+        yield from (scopes.tree for each in (path, *others) if (scopes := self.scopes(each)) is not None)
+
+    def is_mentioned(self, name: str, node: ast.AST) -> bool:
+        """Say whether another file may have this name from the file of a node."""
+        return any(self._program.mentioning(name, beside=self.path_of(node)))
+
+    def _is_reflected(self, variable: Variable) -> bool:
+        """Say whether the file of a variable may read it without a name that tells: `globals()["BLOCK"]`."""
+        return any(node.id in _REFLECTION for node in nodes(self.scopes_of(variable.scope).tree, ast.Name))
+
+    def _mentioning(self, name: str, path: str) -> Sequence[str]:
+        if (name, path) not in self._mentions:
+            self._mentions[name, path] = list(self._program.mentioning(name, beside=path, renamed=True))
+        return self._mentions[name, path]
+
+    def _spells_only(self, scopes: Scopes, variable: Variable, reads: Set[int]) -> bool:
+        """Say whether each place of a file that has the name is an import of it, a variable, or one of the reads."""
+        path = self.path_of(variable.scope)
+        for node in nodes(scopes.tree, ast.ImportFrom):
+            all_names = node.names[0].name == "*"
+            if all_names and self._program.find(self._program.absolute(node, self.path_of(node)), self.path_of(node)) == path:
+                return False
+        word = re.compile(rf"\b{re.escape(variable.name)}\b")
+        for node in nodes(scopes.tree, ast.Name, ast.Attribute, ast.keyword, ast.Constant):
+            match node:
+                case ast.Name(id=name) if name == variable.name and scopes.variable(node) is None:
+                    return False
+                case ast.Attribute(attr=name) if name == variable.name and id(node) not in reads:
+                    return False
+                case ast.keyword(arg=name) if name == variable.name:
+                    return False
+                case ast.Constant(value=str(text)) if word.search(text):
+                    return False
+                case _:
+                    pass
+        return True
+
+    def _path(self, node: ast.AST) -> str | None:
+        found = self._holder(node)
+        if found is None and self._unread:
+            for path in self._unread:
+                self.scopes(path)
+            self._unread.clear()
+            found = self._holder(node)
+        return found
+
+    def _holder(self, node: ast.AST) -> str | None:
+        return next((path for path, scopes in self._scopes.items() if scopes is not None and scopes.holds(node)), None)
+
+    @cached_property
+    def _unread(self) -> set[str]:
+        return set(self._program.scanned)
+
+    def _first(self, node: ast.expr) -> Variable | None:
+        if isinstance(node, ast.Name):
+            return self.scopes_of(node).variable(node)
+        module = self._module(node.value) if isinstance(node, ast.Attribute) else None
+        return self._member(module, node.attr, self.path_of(node)) if module and isinstance(node, ast.Attribute) else None
+
+    def _member(self, module: str, name: str, importer: str) -> Variable | None:
+        path = self._program.find(module, importer)
+        scopes = self.scopes(path) if path is not None else None
+        if scopes is None or (variable := Variable(scopes.tree, name)) not in scopes.uses:
+            return None
+        return variable
+
+    def _imported(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> Variable | None:
+        """Return the variable of another module that an import makes a name for."""
+        if isinstance(statement, ast.Import):
+            return None
+        importer = self.path_of(statement)
+        return self._member(self._program.absolute(statement, importer), alias.name, importer)
+
+    def _module(self, node: ast.expr) -> str | None:
+        """Return the dotted name of the module that an expression stands for."""
+        if isinstance(node, ast.Attribute):
+            outer = self._module(node.value)
+            return f"{outer}.{node.attr}" if outer is not None else None
+        variable = self.scopes_of(node).variable(node) if isinstance(node, ast.Name) else None
+        imported = self.uses(variable).lone_import if variable is not None else None
+        if imported is None:
+            return None
+        statement, alias = imported
+        if isinstance(statement, ast.ImportFrom):
+            return f"{self._program.absolute(statement, self.path_of(statement))}.{alias.name}"
+        return alias.name if alias.asname else alias.name.partition(".")[0]
