@@ -174,7 +174,7 @@ def test_the_notes_are_in_every_format(capsys: pytest.CaptureFixture[str]) -> No
     ]
     assert invocation["executionSuccessful"]
     assert output("github").splitlines() == [
-        f"::notice title=shapecheck (adopt),file=a.py,line={line}::a.py:{line}: {text}" for line, text in told
+        f"::notice title=shapecheck (note),file=a.py,line={line}::a.py:{line}: {text}" for line, text in told
     ]
 
 

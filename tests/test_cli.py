@@ -226,7 +226,9 @@ class TestSelection:
         Path("a.py").write_text(BAD.replace("\nout", "\n# shapecheck: ignore[block-not-divided]\nout"))
         assert run("check", "--output-format", "json") == 1
         assert run.codes == ["SC102"]
-        assert run.err.startswith("shapecheck: a.py:2:1: suppression comment: no rule 'block-not")
+        (note,) = json.loads(run.out)["notes"]
+        assert (note["path"], note["line"]) == ("a.py", 2)
+        assert note["message"].startswith("suppression comment: no rule 'block-not")
 
     def test_settings_of_the_project_apply(self, run: Runner) -> None:
         Path("pyproject.toml").write_text("[tool.shapecheck]\nignore = ['SC102']\nexclude = ['sub']\nunproven = true\n")

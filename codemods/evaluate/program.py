@@ -57,7 +57,7 @@ class Program:
     """
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
-        self.tree = Tree(self.find)
+        self.tree = Tree(self._imported)
         self._sources: dict[str, Source] = {}
         self._add(sources)
         self.scanned = set(self._sources)
@@ -157,6 +157,11 @@ class Program:
         parts = self.package_of(importer).split(".")
         kept = parts[: len(parts) - statement.level + 1]
         return ".".join([*kept, *([statement.module] if statement.module else [])])
+
+    def _imported(self, module: str, importer: str) -> str | None:
+        """Return the file of a module that is imported by this name, which begins with dots if it is relative."""
+        name = module.lstrip(".")
+        return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
 
     def dotted(self, path: str) -> str:
         """Return the dotted name of a module by its file."""
