@@ -22,7 +22,9 @@ from codemods.source import Source, SourceError
 from codemods.words import Words
 
 _IMPORTS = re.compile(rb"\b(?:import|from)\b([^\n#]*)|\bimport\s*\(([^)]*)|['\"]([\w.]*)['\"]")
-_STATEMENTS = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))|['\"](\w+(?:\.\w+)*)['\"]", re.MULTILINE)
+_STATEMENTS = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))|['\"](\w+(?:\.\w+)*)['\"]", re.MULTILINE
+)
 _WORD = re.compile(rb"\w+")
 _START = rb"(?:^|;|\)[ \t]*:|\b(?:else|try|finally)[ \t]*:)[ \t]*"
 _ENDS = rb"(?:\[[^\n]*\])?(?:[ \t]*:[^\n=]+)?[ \t]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
