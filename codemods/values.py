@@ -189,7 +189,19 @@ class Class:
     scope: int
     bases: tuple[Value, ...]
     kind: str = "plain"  # or dataclass, namedtuple, enum, dict (a TypedDict): what makes its constructor
-    fields: tuple[str, ...] = ()  # of an enum, its members
+    members: tuple[str, ...] = ()  # of an enum, by name
+    parameters: tuple[Any, ...] = ()  # of a constructor that a library writes: the `Field`s
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The attributes that such a constructor sets."""
+        return tuple(each.name for each in self.parameters if each.stored)
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """Those that can be given, and matched, by position."""
+        taken = (each for each in self.parameters if each.argument is not None and not each.keyword_only)
+        return tuple(each.name for each in taken if each.stored)
 
 
 @dataclass(frozen=True)
@@ -198,6 +210,14 @@ class Instance:
 
     id: int
     cls: Class
+
+
+@dataclass(frozen=True)
+class Super:
+    """`super()`: an object seen from behind one of its classes, that whose attributes are in the cells of `behind`."""
+
+    of: Instance
+    behind: int
 
 
 @dataclass(frozen=True)
@@ -317,13 +337,26 @@ Value: TypeAlias = Any
 
 
 def lineage(cls: Class) -> list[Class]:
-    """Return a class and its bases in the order in which attributes are looked up: a common base comes behind what shares it."""
-    depth_first = [cls]
+    """Return a class and its bases in the scanned tree, in the order in which attributes are looked up."""
+    return [base for base in ancestry(cls) if isinstance(base, Class)]
+
+
+PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Protocol", "typing.Generic"})
+"""Bases outside the scanned tree that define nothing of interest."""
+
+
+def ancestry(cls: Class) -> list[Value]:
+    """Return a class and all of its bases in the order in which attributes are looked up: a common base comes behind what
+    shares it. Of those outside the scanned tree the bases are not known."""
+    depth_first: list[Value] = [cls]
     for base in cls.bases:
         if isinstance(base, Class):
-            depth_first += lineage(base)
-    last = {each.scope: position for position, each in enumerate(depth_first)}
-    return [each for position, each in enumerate(depth_first) if last[each.scope] == position]
+            depth_first += ancestry(base)
+        elif not (isinstance(base, External) and base.path in PLAIN_BASES):
+            depth_first.append(base)
+    identities = [base.scope if isinstance(base, Class) else base for base in depth_first]
+    last = {identity: position for position, identity in enumerate(identities)}
+    return [base for position, base in enumerate(depth_first) if last[identities[position]] == position]
 
 
 def is_constant(value: Value) -> bool:

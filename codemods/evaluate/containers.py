@@ -147,7 +147,7 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case DictRef():
             return _dict_item(machine, value, index)
         case Class(kind="enum") if isinstance(index, str):
-            if index not in value.fields:
+            if index not in value.members:
                 raise Dies
             return machine.read((value.scope, index))
         case Filtered(parts) if index in (0, -1):

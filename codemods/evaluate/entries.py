@@ -14,6 +14,7 @@ from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.escaping import escapes
+from codemods.evaluate.fields import unknown_field
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells
@@ -321,7 +322,7 @@ class Execution:
             changed = assigned_attributes(owner, machine, initializers=True)
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
-            machine.state.cells[key] = objects.unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
+            machine.state.cells[key] = unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
         for name in changed:
             why = f"a method of `{owner.name}` sets `{name}`"
             machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)

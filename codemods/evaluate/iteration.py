@@ -57,7 +57,7 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
 def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
     """Return the members of an enum in the order of their definition, without those that are other names of one."""
     members: dict[Value, Value] = {}
-    for name in enum.fields:
+    for name in enum.members:
         member = machine.read((enum.scope, name))
         value = machine.read((member.id, "value")) if isinstance(member, Instance) else member
         if not is_constant(value) or not isinstance(member, Instance):

@@ -198,9 +198,22 @@ def _join(machine: Machine, receiver: str, arguments: Arguments) -> Value:
 
 
 def _replace(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
-    if receiver.cls.kind != "namedtuple" or arguments.spread:
+    if arguments.spread or arguments.positional:
         raise Unmodelled("the copy of an object")
-    return objects.copy_with(machine, receiver, dict(arguments.keywords))
+    return objects.changed_copy(machine, receiver, arguments)
+
+
+def _model_copy(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
+    """pydantic's copy: its `update` is not validated."""
+    update = arguments.keywords.get("update")
+    contents = _contents(machine, update) if isinstance(update, DictRef) else ()
+    if arguments.spread or arguments.positional or not arguments.keywords.keys() <= {"update"} or (update and not contents):
+        raise Unmodelled("the copy of an object")
+    return objects.copy_with(machine, receiver, dict(contents))
+
+
+def _as_dict(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
+    return containers.make_dict(machine, tuple((name, machine.read((receiver.id, name))) for name in receiver.cls.fields))
 
 
 def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
@@ -259,5 +272,8 @@ METHODS: dict[tuple[type, str], Method] = {
     (int, "bit_length"): _bit_length,
     (int, "item"): _item,
     (Instance, "_replace"): _replace,
+    (Instance, "replace"): _replace,
+    (Instance, "model_copy"): _model_copy,
+    (Instance, "_asdict"): _as_dict,
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
 }

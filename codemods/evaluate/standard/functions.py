@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 
-@interprets("functools.partial", "jax.tree_util.Partial", "dataclasses.field", "attrs.field", "attr.ib", "pydantic.Field")
+@interprets("functools.partial", "jax.tree_util.Partial")
 def _partial(machine: Machine, arguments: Arguments) -> Value:
     if arguments.spread:
         raise Unmodelled("what is spread into the partial is not known")
-    if not arguments.positional:  # a field of a dataclass, kept with its keywords
-        return Partial(External("dataclasses.field"), (), tuple(arguments.keywords.items()))
     rest = arguments.without_first()
     return Partial(arguments.positional[0], rest.positional, tuple(rest.keywords.items()), tuple(rest.nodes.items()))
 
