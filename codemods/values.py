@@ -210,6 +210,7 @@ class Instance:
 
     id: int
     cls: Class
+    plain: Value = None  # of an enum's member, the number or the string that it is besides
 
 
 @dataclass(frozen=True)
@@ -374,8 +375,14 @@ def same(left: Value, right: Value) -> bool:
     return bool(left == right)
 
 
+def plain_of(value: Value) -> Value:
+    """Return the number or the string that a member of an enum is besides; any other value as it is."""
+    return value.plain if isinstance(value, Instance) and value.plain is not None else value
+
+
 def as_int(value: Value) -> Int | None:
     """Return a value as an integer, known or unknown; None for what is no integer."""
+    value = plain_of(value)
     if isinstance(value, int | Term):
         return int(value) if isinstance(value, bool) else value
     if isinstance(value, Opaque):

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import fields, havoc, names
+from codemods.evaluate import enums, fields, havoc, names
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.frameworks import MARKS, TRANSPARENT
@@ -18,8 +18,6 @@ from codemods.values import PLAIN_BASES, Class, External, Function, Instance, Op
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
-
-_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
 def function_statement(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -115,7 +113,7 @@ def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
     else:
         cls = replace(cls, parameters=next(base.parameters for base in lineage(cls)[1:] if base.kind == "dataclass"))
     if cls.kind == "enum":
-        return _with_members(machine, cls, node)
+        return replace(cls, members=enums.make_members(machine, cls, node))
     return _made_otherwise(machine, cls, node) or cls
 
 
@@ -137,14 +135,14 @@ def _has(machine: Machine, cls: Class, name: str) -> bool:
 
 
 def _kind(bases: tuple[Value, ...]) -> str:
+    if enums.is_enum([base.path for base in bases if isinstance(base, External) and base.path not in PLAIN_BASES]):
+        return "enum"
     for base in bases:
         match base:
             case Class(kind=kind) if kind != "plain":
                 return kind
             case External("typing.NamedTuple" | "collections.namedtuple"):
                 return "namedtuple"
-            case External(path) if path in _ENUMS:
-                return "enum"
             case External("typing.TypedDict" | "typing_extensions.TypedDict"):
                 return "dict"
             case External(path) if path in fields.BASES:
@@ -156,17 +154,3 @@ def _kind(bases: tuple[Value, ...]) -> str:
             case _:
                 return "open"  # an unknown base may define anything
     return "plain"
-
-
-def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
-    """Make the members of an enum: objects with a `name` and a `value`."""
-    names: list[str] = []
-    for statement in node.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            names.append(name)
-            member = Instance(machine.new_id(), cls)
-            machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
-            machine.state.cells[(member.id, "name")] = name
-            machine.state.cells[(cls.scope, name)] = member
-    return replace(cls, members=tuple(names))

@@ -12,6 +12,7 @@ from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import (
+    Class,
     DictRef,
     External,
     Function,
@@ -216,6 +217,14 @@ def _as_dict(machine: Machine, receiver: Instance, arguments: Arguments) -> Valu
     return containers.make_dict(machine, tuple((name, machine.read((receiver.id, name))) for name in receiver.cls.fields))
 
 
+def _make(machine: Machine, receiver: Class, arguments: Arguments) -> Value:
+    """`Point._make(parts)` of a named tuple."""
+    parts = iteration.elements(machine, arguments.positional[0])
+    if len(parts) != len(receiver.fields):
+        raise Dies
+    return objects.construct(machine, receiver, Arguments(tuple(parts), node=arguments.node))
+
+
 def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
     """`jit(f).lower(x)` and `.trace(x)` look at the arguments as `f(x)` does."""
     call(machine, receiver, arguments)
@@ -271,6 +280,7 @@ METHODS: dict[tuple[type, str], Method] = {
     **{(str, name): _string(name) for name in _SAFE_STRING},
     (int, "bit_length"): _bit_length,
     (int, "item"): _item,
+    (Class, "_make"): _make,
     (Instance, "_replace"): _replace,
     (Instance, "replace"): _replace,
     (Instance, "model_copy"): _model_copy,

@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, havoc, modules, mutation
+from codemods.evaluate import arrays, containers, enums, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.fields import set_fields
-from codemods.evaluate.library import MODELS, Unmodelled
+from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.memory import Cell
 from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND, choose
@@ -71,6 +71,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             found = class_member(machine, value, name)
             if isinstance(found, Function) and found.kind == "classmethod":
                 return Bound(value, found)
+            if name == "_make" and value.kind == "namedtuple":
+                return Bound(value, name)
             return machine.unknown(f"{value.name}.{name}", "the class does not define it", node) if found is UNBOUND else found
         case Array() | Quantized():
             found = arrays.attribute(value, name)
@@ -241,7 +243,7 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     from codemods.evaluate.calls import call
 
     if cls.kind == "enum":
-        return _member_by_value(machine, cls, arguments.positional)
+        return enums.member_of(machine, cls, arguments.positional)
     if cls.kind == "dict":
         return call(machine, External("builtins.dict"), arguments)
     if class_member(machine, cls, "__new__") is not UNBOUND:
@@ -260,15 +262,6 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     if isinstance(ending, Function):
         havoc.later(machine, lambda: machine.call(Bound(made, ending)), "`__del__` may change it", arguments.node)
     return made
-
-
-def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]) -> Value:
-    for held in machine.members(cls.scope).values():
-        if isinstance(held, Instance) and len(positional) == 1:
-            value = machine.read((held.id, "value"))
-            if isinstance(value, str | int) and value == positional[0]:
-                return held
-    raise Unmodelled(f"which member of `{cls.name}` it is is not known")
 
 
 def changed_copy(machine: Machine, value: Instance, arguments: Arguments) -> Value:

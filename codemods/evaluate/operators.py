@@ -23,6 +23,7 @@ from codemods.values import (
     as_int,
     describe,
     is_constant,
+    plain_of,
     same,
 )
 
@@ -74,6 +75,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
         Raises: the scanned program would raise here.
         Unmodelled: the result cannot be told.
     """
+    left, right = plain_of(left), plain_of(right)
     if is_constant(left) and is_constant(right):
         return _constants(op, left, right)
     if (scaled := _scaled(op, left, right)) is not None:
@@ -206,6 +208,7 @@ def unary(op: ast.unaryop, value: Value) -> Value:
 
 def compare(op: str, left: Value, right: Value) -> Value:
     """Return `left op right` as a formula, or as an array of truth values."""
+    left, right = plain_of(left), plain_of(right)
     if isinstance(left, Array) or isinstance(right, Array):
         if left is None or right is None or isinstance(left, str) or isinstance(right, str):
             return op == "!="
@@ -223,6 +226,7 @@ def compare(op: str, left: Value, right: Value) -> Value:
 
 def equals(left: Value, right: Value) -> Formula:
     """Return the condition under which two values are equal; raises `Unmodelled` where there is none to state."""
+    left, right = plain_of(left), plain_of(right)
     if isinstance(left, tuple) and isinstance(right, tuple):
         if len(left) != len(right):
             return False
@@ -242,6 +246,8 @@ def equals(left: Value, right: Value) -> Formula:
         assert a is not None
         assert b is not None
         return formulas.equal(a, b)
+    if isinstance(left, Instance) and isinstance(right, Instance) and left.cls.kind == right.cls.kind == "enum":
+        return left.id == right.id
     if isinstance(left, Opaque) or isinstance(right, Opaque) or isinstance(left, Instance) or isinstance(right, Instance):
         raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):

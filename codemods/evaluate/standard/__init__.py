@@ -4,6 +4,18 @@ from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
 
 # each fills the table
-from codemods.evaluate.standard import functions, numbers, objects, options, ordering, sequences, sharding, trees
+from codemods.evaluate.standard import classes, functions, numbers, objects, options, ordering, sequences, sharding, trees
 
-__all__ = ["INTERPRETED", "contracts", "functions", "numbers", "objects", "options", "ordering", "sequences", "sharding", "trees"]
+__all__ = [
+    "INTERPRETED",
+    "classes",
+    "contracts",
+    "functions",
+    "numbers",
+    "objects",
+    "options",
+    "ordering",
+    "sequences",
+    "sharding",
+    "trees",
+]

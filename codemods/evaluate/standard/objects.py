@@ -27,6 +27,7 @@ from codemods.values import (
     Super,
     Value,
     is_constant,
+    plain_of,
 )
 
 if TYPE_CHECKING:
@@ -146,13 +147,18 @@ def _patch_anything(machine: Machine, arguments: Arguments) -> Value:
 @interprets("builtins.isinstance")
 def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     value, kinds = arguments.positional
+    value = plain_of(value)
     plain = {"int": int, "float": float, "str": str, "bool": bool, "tuple": tuple}
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
     names = [kind.path.removeprefix("builtins.") if isinstance(kind, External) else "" for kind in wanted]
     if all(name in plain for name in names) and (is_constant(value) or isinstance(value, tuple)):
         return isinstance(value, tuple(plain[name] for name in names))
     if isinstance(value, Instance) and all(isinstance(kind, Class) for kind in wanted):
-        return any(kind in (value.cls, *value.cls.bases) for kind in wanted)
+        scopes = {each.scope for each in objects.lineage(value.cls)}
+        if any(kind.scope in scopes for kind in wanted):
+            return True
+        if not any(External(base) in each.bases for each in wanted for base in ("abc.ABC", "typing.Protocol")):
+            return False  # no class that others can be declared, or found, to be of
     return machine.coin(text_of(arguments))
 
 
