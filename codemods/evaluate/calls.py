@@ -30,6 +30,7 @@ from codemods.values import (
     Partial,
     Transformed,
     Value,
+    ancestry,
     is_constant,
 )
 
@@ -69,6 +70,8 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
             return call(machine, function, arguments.after(receiver))
         case Instance():
             method = objects.class_member(machine, callee.cls, "__call__")
+            if method is UNBOUND and External("torch.nn.Module") in ancestry(callee.cls):
+                method = objects.class_member(machine, callee.cls, "forward")
             if isinstance(method, Function):
                 return call(machine, method, arguments.after(callee))
         case _:

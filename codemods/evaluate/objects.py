@@ -41,7 +41,12 @@ if TYPE_CHECKING:
 _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 """Attributes of an unknown object that stay as they are: arrays do not change their shape."""
 
-_OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
+_ASSERTIONS = ("assertEqual", "assertTrue", "assertGreater", "assertLess", "assertGreaterEqual", "assertLessEqual")
+_OF_TESTS = {
+    "skipTest": "pytest.skip",
+    "fail": "pytest.fail",
+    **{name: f"unittest.TestCase.{name}" for name in _ASSERTIONS},
+}
 """Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
 
 COPYING = {"namedtuple": ("_replace", "_asdict"), "dataclass": ("replace", "model_copy")}

@@ -4,10 +4,22 @@ from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
 
 # each fills the table
-from codemods.evaluate.standard import classes, functions, numbers, objects, options, ordering, sequences, sharding, trees
+from codemods.evaluate.standard import (
+    assertions,
+    classes,
+    functions,
+    numbers,
+    objects,
+    options,
+    ordering,
+    sequences,
+    sharding,
+    trees,
+)
 
 __all__ = [
     "INTERPRETED",
+    "assertions",
     "classes",
     "contracts",
     "functions",

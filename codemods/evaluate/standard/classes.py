@@ -10,7 +10,7 @@ from codemods.evaluate.fields import Field
 from codemods.evaluate.interpreted import interprets
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Class, DictRef, External, Instance, Value
+from codemods.values import Class, DictRef, External, Instance, Partial, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -30,6 +30,14 @@ def _namedtuple(machine: Machine, arguments: Arguments) -> Value:
     padded = (*(UNBOUND for _ in range(len(names) - len(defaults))), *defaults)
     parameters = tuple(Field(each, each, default=default) for each, default in zip(names, padded, strict=True))
     return Class(name, machine.new_id(), (External("collections.namedtuple"),), "namedtuple", parameters=parameters)
+
+
+@interprets("pytest.param")
+def _param(machine: Machine, arguments: Arguments) -> Value:
+    """A case of a test is kept with its marks."""
+    if arguments.spread:
+        raise Unmodelled("a case of unknown values")
+    return Partial(External("pytest.param"), arguments.positional, tuple(arguments.keywords.items()))
 
 
 @interprets("types.SimpleNamespace")
