@@ -214,9 +214,13 @@ class Execution:
         """Return the cases that a function's decorators spell out: one without arguments where they spell out none."""
         node: Any = entry.function.node
         machine = self._machine(module)
+        first = machine.new_id()
         with machine.entered(Frame(self.program.scopes[entry.function.scope])):
             try:
-                return cases.of(machine, node) or [{}]
+                spelled = cases.of(machine, node) or [{}]
+                made = [(cell, value) for cell, value in machine.state.cells.items() if cell[0] > first]
+                module.state.cells.update(made)  # the lists and dicts among the arguments
+                return spelled
             except (cases.TooMany, Exhausted):
                 self.unfinished.append(node)
                 return ()
