@@ -10,6 +10,7 @@ from typing import Any
 
 from codemods import formulas, operations, terms
 from codemods.evaluate import arrays
+from codemods.evaluate.arrays.dtypes import NARROWED
 from codemods.evaluate.library import Unmodelled
 from codemods.formulas import Formula
 from codemods.values import (
@@ -235,6 +236,11 @@ def equals(left: Value, right: Value) -> Formula:
         return bool(left == right)
     if same(left, right) and not isinstance(left, float):
         return True
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Opaque) and _is_dtype(side) and (dtype := arrays.dtype_of(other)) is not None:
+            if dtype.name in NARROWED:  # which jit makes another of
+                raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
+            return formulas.Equals(side.key, side.text, dtype.name)
     if isinstance(left, Opaque) and is_constant(right) and not isinstance(right, int):
         return formulas.Equals(left.key, left.text, right)
     if isinstance(right, Opaque) and is_constant(left) and not isinstance(left, int):
@@ -253,6 +259,11 @@ def equals(left: Value, right: Value) -> Formula:
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
         return False
     raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
+
+
+def _is_dtype(value: Opaque) -> bool:
+    """Say whether an unknown value is the dtype of an unknown array."""
+    return isinstance(value.key, tuple) and value.key[1:3] == (".", "dtype")
 
 
 def identical(left: Value, right: Value) -> Formula:

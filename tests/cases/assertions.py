@@ -108,3 +108,15 @@ def loops():
     lax.while_loop(lambda state: state[0] < 3, step, (0, q))
     lax.map(lambda x: paged_attention(x, kv, kv, lens, idx, pages_per_compute_block=8), jnp.zeros((3, 2, 8, 128)))  #: proven SC101 SC102
     jax.lax.map(lambda x: paged_attention(x, kv, kv, lens, idx, pages_per_compute_block=8), jnp.zeros((3, 2, 6, 128)))  #: SC101 violated
+
+
+def of_dtype(lens, table):
+    if lens.dtype != jnp.int32:
+        lens = lens.astype(jnp.int32)
+    assert table.dtype == jnp.int32
+    return paged_attention(q, kv, kv, lens, table, pages_per_compute_block=8)  #: proven SC107 SC108
+
+
+def of_dtype_that_jit_narrows(lens):
+    assert lens.dtype == np.int64
+    return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=8)  #: SC107 unproven
