@@ -73,6 +73,39 @@ def _pop(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
     return value
 
 
+def _insert(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents, (index, value) = list(_contents(machine, receiver)), arguments.positional
+    if type(index) is not int or len(contents) >= iteration.MAX_ELEMENTS:
+        raise Unmodelled("where an element is inserted is not known")
+    contents.insert(index, value)
+    machine.state.cells[(receiver.id, "contents")] = tuple(contents)
+
+
+def _reverse(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    machine.state.cells[(receiver.id, "contents")] = _contents(machine, receiver)[::-1]
+
+
+def _sort(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents, backwards = _contents(machine, receiver), arguments.keywords.get("reverse", False)
+    if (
+        not all(type(part) is int for part in contents)
+        or not arguments.keywords.keys() <= {"reverse"}
+        or type(backwards) is not bool
+    ):
+        raise Unmodelled("the order of the elements is not known")
+    machine.state.cells[(receiver.id, "contents")] = tuple(sorted(contents, reverse=backwards))
+
+
+def _remove(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents, (value,) = list(_contents(machine, receiver)), arguments.positional
+    if not all(map(is_constant, (*contents, value))):
+        raise Unmodelled("which element is removed is not known")
+    if value not in contents:
+        raise Dies
+    contents.remove(value)
+    machine.state.cells[(receiver.id, "contents")] = tuple(contents)
+
+
 def _copy_list(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
     return containers.make_list(machine, _contents(machine, receiver))
 
@@ -240,6 +273,10 @@ def _bit_length(machine: Machine, receiver: int, arguments: Arguments) -> Value:
     return receiver.bit_length()
 
 
+def _bit_count(machine: Machine, receiver: int, arguments: Arguments) -> Value:
+    return receiver.bit_count()
+
+
 def _count(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
     parts = iteration.elements(machine, receiver)
     if not all(map(is_constant, (*parts, *arguments.positional))):
@@ -261,6 +298,10 @@ METHODS: dict[tuple[type, str], Method] = {
     (ListRef, "extend"): _extend,
     (ListRef, "pop"): _pop,
     (ListRef, "copy"): _copy_list,
+    (ListRef, "insert"): _insert,
+    (ListRef, "remove"): _remove,
+    (ListRef, "reverse"): _reverse,
+    (ListRef, "sort"): _sort,
     (ListRef, "count"): _count,
     (ListRef, "index"): _index,
     (tuple, "count"): _count,
@@ -279,6 +320,7 @@ METHODS: dict[tuple[type, str], Method] = {
     (str, "join"): _join,
     **{(str, name): _string(name) for name in _SAFE_STRING},
     (int, "bit_length"): _bit_length,
+    (int, "bit_count"): _bit_count,
     (int, "item"): _item,
     (Class, "_make"): _make,
     (Instance, "_replace"): _replace,
