@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 from jax import lax
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from jaxtyping import Array, Float, Int32
@@ -39,11 +38,6 @@ def of_chex_by_name(idx, block):
 
 def of_numpy(idx, block):
     np.testing.assert_equal(idx.shape[1] % block, 0)
-    return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
-
-
-def of_torch(idx, block):
-    torch._check(idx.shape[1] % block == 0)
     return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
 
 

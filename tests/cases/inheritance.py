@@ -96,3 +96,8 @@ class Attention(torch.nn.Module):
 pages, table = torch.zeros(4, 64, 16, 128), torch.zeros((2, 64), dtype=torch.int32)
 Attention(8)(torch.zeros(2, 1024), pages, table[:, 0], table)
 Attention(6)(torch.zeros(2, 768), pages, table[:, 0], table)
+
+
+def of_torch(idx, block):
+    torch._check(idx.shape[1] % block == 0)
+    return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
