@@ -119,8 +119,19 @@ def equal(left: Int, right: Int) -> Formula:
     gap = terms.subtract(left, right)
     if isinstance(gap, int):
         return gap == 0
+    if (rest := _halved(gap)) is not None:
+        return invert(equal(rest, 0))
     (first, *_) = gap.monomials
     return Compare("==", gap if first[1] > 0 else terms.negate(gap))  # type: ignore[arg-type]  # no constant
+
+
+def _halved(gap: Term) -> Int | None:
+    """Return `n % 2` of `n % 2 - 1`, in which case that is 0 where `n % 2` is not; None for any other term."""
+    match gap.monomials:
+        case (((), -1 | 1 as constant), ((terms.Operation("mod", (_, 2)) as rest,), coefficient)) if constant == -coefficient:
+            return terms.of(rest)
+        case _:
+            return None
 
 
 def at_most(left: Int, right: Int) -> Formula:

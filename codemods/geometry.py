@@ -12,7 +12,7 @@ from codemods.evaluate.machine import Arrival
 from codemods.evaluate.operators import quotient
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
-from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant
+from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant, plain_of
 from shapecheck.axes import VARIADIC
 from shapecheck.contract import ArrayArgument
 from shapecheck.observe import NARROWED
@@ -99,7 +99,7 @@ def parameter_values(name: str, value: Value) -> dict[str, Value]:
         return {name: value, f"{name}_type": type(value).__name__}
     if quotient(value) is not None:
         return {name: value, f"{name}_type": "float"}
-    return {name: value}
+    return {name: plain_of(value)}
 
 
 def shape_facts(array: ArrayArgument, value: Value, used: set[Symbol]) -> Iterator[Formula]:

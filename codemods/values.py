@@ -189,8 +189,19 @@ class Class:
     scope: int
     bases: tuple[Value, ...]
     kind: str = "plain"  # or dataclass, namedtuple, enum, dict (a TypedDict): what makes its constructor
-    fields: tuple[str, ...] = ()  # of an enum, its members
-    keyword_only: frozenset[str] = frozenset()  # fields that its constructor does not take by position
+    members: tuple[str, ...] = ()  # of an enum, by name
+    parameters: tuple[Any, ...] = ()  # of a constructor that a library writes: the `Field`s
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The attributes that such a constructor sets."""
+        return tuple(each.name for each in self.parameters if each.stored)
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """Those that can be given, and matched, by position."""
+        taken = (each for each in self.parameters if each.argument is not None and not each.keyword_only)
+        return tuple(each.name for each in taken if each.stored)
 
 
 @dataclass(frozen=True)
@@ -199,6 +210,15 @@ class Instance:
 
     id: int
     cls: Class
+    plain: Value = None  # of an enum's member, the number or the string that it is besides
+
+
+@dataclass(frozen=True)
+class Super:
+    """`super()`: an object seen from behind one of its classes, that whose attributes are in the cells of `behind`."""
+
+    of: Instance
+    behind: int
 
 
 @dataclass(frozen=True)
@@ -318,13 +338,26 @@ Value: TypeAlias = Any
 
 
 def lineage(cls: Class) -> list[Class]:
-    """Return a class and its bases in the order in which attributes are looked up: a common base comes behind what shares it."""
-    depth_first = [cls]
+    """Return a class and its bases in the scanned tree, in the order in which attributes are looked up."""
+    return [base for base in ancestry(cls) if isinstance(base, Class)]
+
+
+PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Protocol", "typing.Generic"})
+"""Bases outside the scanned tree that define nothing of interest."""
+
+
+def ancestry(cls: Class) -> list[Value]:
+    """Return a class and all of its bases in the order in which attributes are looked up: a common base comes behind what
+    shares it. Of those outside the scanned tree the bases are not known."""
+    depth_first: list[Value] = [cls]
     for base in cls.bases:
         if isinstance(base, Class):
-            depth_first += lineage(base)
-    last = {each.scope: position for position, each in enumerate(depth_first)}
-    return [each for position, each in enumerate(depth_first) if last[each.scope] == position]
+            depth_first += ancestry(base)
+        elif not (isinstance(base, External) and base.path in PLAIN_BASES):
+            depth_first.append(base)
+    identities = [base.scope if isinstance(base, Class) else base for base in depth_first]
+    last = {identity: position for position, identity in enumerate(identities)}
+    return [base for position, base in enumerate(depth_first) if last[identities[position]] == position]
 
 
 def is_constant(value: Value) -> bool:
@@ -342,8 +375,14 @@ def same(left: Value, right: Value) -> bool:
     return bool(left == right)
 
 
+def plain_of(value: Value) -> Value:
+    """Return the number or the string that a member of an enum is besides; any other value as it is."""
+    return value.plain if isinstance(value, Instance) and value.plain is not None else value
+
+
 def as_int(value: Value) -> Int | None:
     """Return a value as an integer, known or unknown; None for what is no integer."""
+    value = plain_of(value)
     if isinstance(value, int | Term):
         return int(value) if isinstance(value, bool) else value
     if isinstance(value, Opaque):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codemods import terms
 from codemods.evaluate import havoc
@@ -168,13 +168,13 @@ def _shape(machine: Machine, axes: str, parameter: ast.arg) -> tuple[terms.Int, 
         if axis.isdecimal():
             shape.append(int(axis))
         elif _NAME.fullmatch(axis) and axis != "_":
-            key: Any = (machine.frame.scope.id, "axis", axis)
-            reason = Reason(f"`{axis}` is an axis that the annotations name", machine.frame.scope.path, parameter.lineno)
-            shape.append(terms.of(terms.Symbol(key, axis, 0, reason)))
+            shape.append(_size(machine, axis, parameter))
         elif re.fullmatch(r"_\w*|\?\w+", axis):
             size = machine.unknown(f"{parameter.arg}.shape[{position}]", "its annotation leaves the size open", parameter)
             shape.append(terms.of(terms.Symbol(size.key, size.text, 0, size.reason)))
-        else:  # variadic, broadcastable or computed: not every rank or size follows
+        elif (size := _computed(machine, axis, parameter)) is not None:
+            shape.append(size)
+        else:  # variadic or broadcastable: not every rank or size follows
             return None
     return tuple(shape)
 
@@ -184,3 +184,33 @@ def run(machine: Machine, *annotations: ast.expr | None) -> None:
     for each in annotations:
         if each is not None and any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(each)):
             havoc.maybe(machine, lambda each=each: machine.evaluate(each), "an annotation may change it", each)
+
+
+def _size(machine: Machine, name: str, parameter: ast.arg) -> terms.Int:
+    """Return the size of the axis that the annotations give this name."""
+    reason = Reason(f"`{name}` is an axis that the annotations name", machine.frame.scope.path, parameter.lineno)
+    return terms.of(terms.Symbol((machine.frame.scope.id, "axis", name), name, 0, reason))
+
+
+_ARITHMETIC = {ast.Add: terms.add, ast.Sub: terms.subtract, ast.Mult: terms.multiply}
+
+
+def _computed(machine: Machine, axis: str, parameter: ast.arg) -> terms.Int | None:
+    """Return the size that an axis such as `heads*2` states: jaxtyping computes it of the axes before."""
+
+    def size(node: ast.expr) -> terms.Int | None:
+        match node:
+            case ast.Constant(int() as value):
+                return value
+            case ast.Name(name):
+                return _size(machine, name, parameter)
+            case ast.BinOp(left, op, right) if (function := _ARITHMETIC.get(type(op))) is not None:
+                a, b = size(left), size(right)
+                return None if a is None or b is None else function(a, b)
+            case _:
+                return None
+
+    try:
+        return size(ast.parse(axis, mode="eval").body)
+    except SyntaxError:
+        return None

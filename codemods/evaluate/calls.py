@@ -30,6 +30,7 @@ from codemods.values import (
     Partial,
     Transformed,
     Value,
+    ancestry,
     is_constant,
     same,
 )
@@ -70,6 +71,8 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
             return call(machine, function, arguments.after(receiver))
         case Instance():
             method = objects.class_member(machine, callee.cls, "__call__")
+            if method is UNBOUND and External("torch.nn.Module") in ancestry(callee.cls):
+                method = objects.class_member(machine, callee.cls, "forward")
             if isinstance(method, Function):
                 return call(machine, method, arguments.after(callee))
         case _:
@@ -96,8 +99,24 @@ def _joined(partial: Partial, arguments: Arguments) -> Arguments:
     return replace(moved, keywords={**dict(partial.keywords), **moved.keywords}, nodes={**nodes, **moved.nodes})
 
 
+def _of_any_width(arguments: Arguments) -> Arguments:
+    """Forget the dtypes of arrays that are of 64 bits or of 32, as JAX is told."""
+
+    def seen(value: Value) -> Value:
+        wide = isinstance(value, Array) and value.dtype is not None and value.dtype.name in _OF_TWO_WIDTHS
+        return replace(value, dtype=None) if wide else value
+
+    keywords = {name: seen(value) for name, value in arguments.keywords.items()}
+    return replace(arguments, positional=tuple(map(seen, arguments.positional)), keywords=keywords)
+
+
+_OF_TWO_WIDTHS = frozenset({"int32", "int64", "uint32", "uint64"})
+
+
 def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
     """Note that an execution reaches a callee, and return what a kernel does: an array like its query."""
+    if any(machine.program.may_be_wide(frame.scope.path) for frame in machine.frames):
+        arguments = _of_any_width(arguments)
     if isinstance(arguments.node, ast.Call):
         machine.arrivals.append(
             Arrival(

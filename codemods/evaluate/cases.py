@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.evaluate import iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import DictRef, External, Opaque, Value
+from codemods.values import DictRef, External, ListRef, Opaque, Partial, Value, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -84,14 +84,25 @@ def _parametrize(machine: Machine, decorator: ast.Call) -> list[Case]:
 
 
 def _named(machine: Machine, names: Sequence[str], row: Value, *, several: bool) -> Case:
-    values = getattr(row, "values", None)
-    if isinstance(values, tuple):  # pytest.param
-        return dict(zip(names, values, strict=False))
+    if isinstance(row, Partial) and row.function == External("pytest.param"):
+        return dict(zip(names, _of_param(machine, row), strict=False))
     if not several:
         return {names[0]: row}
     if isinstance(row, Opaque):
         return {name: row.item(index) for index, name in enumerate(names)}
     return dict(zip(names, iteration.elements(machine, row), strict=False))
+
+
+def _of_param(machine: Machine, row: Partial) -> tuple[Value, ...]:
+    """Return the values of a `pytest.param`; unknown ones where its marks may keep the test from running, or let it fail."""
+    marks = dict(row.keywords).get("marks", ())
+    listed = iteration.elements(machine, marks) if isinstance(marks, ListRef | tuple) else (marks,)
+    if all(isinstance(mark, External) and not mark.path.startswith(_EXCUSED) for mark in listed):
+        return row.positional
+    return tuple(machine.unknown(describe(value), "the marks of its case are not followed") for value in row.positional)
+
+
+_EXCUSED = ("pytest.mark.skip", "pytest.mark.xfail")
 
 
 def _product(machine: Machine, decorator: ast.Call) -> list[Case]:

@@ -152,7 +152,7 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case Class() if (found := objects.class_member(machine, value, "__class_getitem__")) is not UNBOUND:
             return machine.call(Bound(value, found), (index,))
         case Class(kind="enum") if isinstance(index, str):
-            if index not in value.fields:
+            if index not in value.members:
                 raise Dies
             return machine.read((value.scope, index))
         case Filtered(parts) if index in (0, -1):

@@ -6,27 +6,18 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import annotations, havoc, names
+from codemods.evaluate import annotations, enums, fields, havoc, names
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.frameworks import MARKS, TRANSPARENT
 from codemods.evaluate.machine import Frame
-from codemods.evaluate.objects import SETTINGS, class_member
+from codemods.evaluate.objects import class_member
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Class, External, Function, Instance, Opaque, Partial, Value
+from codemods.values import PLAIN_BASES, Class, External, Function, Instance, Opaque, Partial, Value, ancestry, lineage
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
-
-_DATACLASS = frozenset(
-    {
-        "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s",
-        "attr.define", "attr.frozen", "pydantic.dataclasses.dataclass", "jax.tree_util.register_dataclass",
-    }
-)  # fmt: skip
-_FIELD_BASES = frozenset({"pydantic.BaseModel", "flax.linen.Module", "equinox.Module", *SETTINGS})
-_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
 def function_statement(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -92,13 +83,18 @@ def class_statement(machine: Machine, node: ast.ClassDef) -> None:
         if isinstance(decorator, Function | Class | Instance):  # of the source: it may give anything
             cls = call(machine, decorator, Arguments((cls,), node=written))
         elif isinstance(cls, Class):
-            cls = _decorated_class(cls, _origin(decorator))
+            cls = _decorated_class(machine, cls, node, _origin(decorator), written)
     names.bind(machine, node.name, cls)
 
 
-def _decorated_class(cls: Class, path: str) -> Class:
+def _decorated_class(machine: Machine, cls: Class, node: ast.ClassDef, path: str, written: ast.expr) -> Class:
     """Apply a class decorator by its dotted path: one that makes a constructor of the fields, or one that changes nothing."""
-    return replace(cls, kind="dataclass") if path in _DATACLASS and cls.kind in ("plain", "open") else cls
+    options = {word.arg: word.value for word in written.keywords if word.arg} if isinstance(written, ast.Call) else {}
+    if path not in fields.DATACLASSES | fields.ATTRS | fields.OLD_ATTRS or cls.kind not in ("plain", "open", "dataclass"):
+        return cls
+    if isinstance(made := options.get("init"), ast.Constant) and made.value is False:
+        return cls
+    return replace(cls, kind="dataclass", parameters=fields.fields_of(machine, cls, node, path, options))
 
 
 def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
@@ -113,18 +109,14 @@ def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
         machine.execute(node.body)
         for name in {name for part in node.body if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names}:
             names.rebind(machine, name)
-    annotated = tuple(
-        statement.target.id
-        for statement in node.body
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not _is_class_variable(statement)
-    )
-    inherited = tuple(name for base in bases if isinstance(base, Class) for name in base.fields)
-    keyword_only = frozenset[str]().union(*(base.keyword_only for base in bases if isinstance(base, Class)))
-    keyword_only |= _keyword_only(node)
-    fields = tuple(dict.fromkeys((*inherited, *annotated)))
-    cls = Class(node.name, scope.id, bases, _kind(bases), fields, keyword_only)
+    cls = Class(node.name, scope.id, bases, _kind(bases))
+    path = next((base.path for base in ancestry(cls) if isinstance(base, External) and base.path in fields.BASES), "")
+    if path or cls.kind != "dataclass":  # what only inherits a constructor adds nothing to it
+        cls = replace(cls, parameters=fields.fields_of(machine, cls, node, path, {}))
+    else:
+        cls = replace(cls, parameters=next(base.parameters for base in lineage(cls)[1:] if base.kind == "dataclass"))
     if cls.kind == "enum":
-        return _with_members(machine, cls, node)
+        return replace(cls, members=enums.make_members(machine, cls, node))
     return _made_otherwise(machine, cls, node) or cls
 
 
@@ -145,53 +137,23 @@ def _has(machine: Machine, cls: Class, name: str) -> bool:
     return class_member(machine, cls, name) is not UNBOUND
 
 
-def _keyword_only(node: ast.ClassDef) -> set[str]:
-    """Return the fields that a dataclass takes by keyword only, and the `_: KW_ONLY` that makes them so."""
-    found: set[str] = set()
-    behind = any("kw_only=True" in ast.unparse(decorator) for decorator in node.decorator_list)
-    for statement in node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            marker = ast.unparse(statement.annotation).endswith("KW_ONLY")
-            behind = behind or marker
-            own = ast.unparse(statement.value) if statement.value is not None else ""
-            if (behind and "kw_only=False" not in own) or "kw_only=True" in own:
-                found.add(statement.target.id)
-    return found
-
-
-def _is_class_variable(statement: ast.AnnAssign) -> bool:
-    return "ClassVar" in ast.unparse(statement.annotation) or ast.unparse(statement.annotation).endswith("KW_ONLY")
-
-
 def _kind(bases: tuple[Value, ...]) -> str:
+    if enums.is_enum([base.path for base in bases if isinstance(base, External) and base.path not in PLAIN_BASES]):
+        return "enum"
     for base in bases:
         match base:
             case Class(kind=kind) if kind != "plain":
                 return kind
             case External("typing.NamedTuple" | "collections.namedtuple"):
                 return "namedtuple"
-            case External(path) if path in _ENUMS:
-                return "enum"
             case External("typing.TypedDict" | "typing_extensions.TypedDict"):
                 return "dict"
-            case External(path) if path in _FIELD_BASES:
+            case External(path) if path in fields.BASES:
                 return "dataclass"
-            case Class() | External("builtins.object" | "abc.ABC" | "typing.Protocol" | "typing.Generic"):
+            case Class():
+                pass
+            case External(path) if path in PLAIN_BASES:
                 pass
             case _:
                 return "open"  # an unknown base may define anything
     return "plain"
-
-
-def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
-    """Make the members of an enum: objects with a `name` and a `value`."""
-    names: list[str] = []
-    for statement in node.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            names.append(name)
-            member = Instance(machine.new_id(), cls)
-            machine.state.cells[(member.id, "value")] = machine.state.cells[(cls.scope, name)]
-            machine.state.cells[(member.id, "name")] = name
-            machine.state.cells[(cls.scope, name)] = member
-    return replace(cls, fields=tuple(names))

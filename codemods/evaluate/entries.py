@@ -14,6 +14,7 @@ from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.escaping import escapes
+from codemods.evaluate.fields import unknown_field
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells
@@ -232,9 +233,13 @@ class Execution:
         """Return the cases that a function's decorators spell out: one without arguments where they spell out none."""
         node: Any = entry.function.node
         machine = self._machine(module)
+        first = machine.new_id()
         with machine.entered(Frame(self.program.scopes[entry.function.scope])):
             try:
-                return cases.of(machine, node) or [{}]
+                spelled = cases.of(machine, node) or [{}]
+                made = [(cell, value) for cell, value in machine.state.cells.items() if cell[0] > first]
+                module.state.cells.update(made)  # the lists and dicts among the arguments
+                return spelled
             except (cases.TooMany, Exhausted):
                 self.unfinished.append(node)
                 return ()
@@ -340,7 +345,7 @@ class Execution:
             changed = assigned_attributes(owner, machine, initializers=True)
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
-            machine.state.cells[key] = objects.unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
+            machine.state.cells[key] = unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
         for name in changed:
             why = f"a method of `{owner.name}` sets `{name}`"
             machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)

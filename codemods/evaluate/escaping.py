@@ -17,7 +17,7 @@ _WRAPPERS = frozenset(
 _CALLERS = frozenset(
     {
         "jax.lax.scan", "jax.lax.map", "jax.lax.cond", "jax.lax.fori_loop", "jax.eval_shape", "builtins.map", "functools.reduce",
-        "jax.tree.map", "jax.tree_util.tree_map", "jax.make_jaxpr",
+        "jax.tree.map", "jax.tree_util.tree_map", "jax.make_jaxpr", "jax.lax.while_loop", "jax.lax.switch",
     }
 )  # fmt: skip
 """What calls the function that it is given, and gives none."""

@@ -12,7 +12,7 @@ from codemods.evaluate import arrays, havoc, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, Class, DictRef, Instance, Iterator, ListRef, Opaque, SetRef, Value, View, describe, is_constant
+from codemods.values import Array, Class, DictRef, Instance, Iterator, ListRef, Opaque, SetRef, Value, View, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -69,14 +69,10 @@ def _is_ordered(contents: tuple[Value, ...]) -> bool:
 
 def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
     """Return the members of an enum in the order of their definition, without those that are other names of one."""
-    members: dict[Value, Value] = {}
-    for name in enum.fields:
-        member = machine.read((enum.scope, name))
-        value = machine.read((member.id, "value")) if isinstance(member, Instance) else member
-        if not is_constant(value) or not isinstance(member, Instance):
-            raise Unmodelled(f"the values of `{enum.name}` are not known")
-        members.setdefault(value, member)
-    return tuple(members.values())
+    members = [machine.read((enum.scope, name)) for name in enum.members]
+    if any(not isinstance(each, Instance) or isinstance(machine.read((each.id, "value")), Opaque) for each in members):
+        raise Unmodelled(f"the values of `{enum.name}` are not known")
+    return tuple(dict.fromkeys(members))
 
 
 def unknown_range(machine: Machine, start: terms.Int, stop: terms.Int, step: terms.Int, text: str) -> Opaque:

@@ -26,6 +26,7 @@ from codemods.values import (
     Choice,
     Class,
     DictRef,
+    External,
     Filtered,
     Instance,
     ListRef,
@@ -34,6 +35,7 @@ from codemods.values import (
     Reason,
     Value,
     View,
+    ancestry,
     is_constant,
 )
 from codemods.values import (
@@ -236,6 +238,8 @@ class Machine:
                 return either(*(both(formula, self.truth(each)) for formula, each in alternatives))
             case Array() | Filtered():
                 return self.coin("the truth of an array")
+            case Instance(plain=int() | str() as plain):
+                return bool(plain)
             case Instance(cls=cls) if self._decides_its_truth(cls):
                 from codemods.evaluate.objects import special
 
@@ -249,6 +253,8 @@ class Machine:
     def _decides_its_truth(self, cls: Class) -> bool:
         from codemods.evaluate.objects import class_member
 
+        if any(base in (External("enum.Flag"), External("enum.IntFlag")) for base in ancestry(cls)):
+            return True
         return cls.kind == "open" or any(class_member(self, cls, name) is not UNBOUND for name in ("__bool__", "__len__"))
 
     def coin(self, text: str) -> Formula:

@@ -12,6 +12,7 @@ from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import (
+    Class,
     DictRef,
     External,
     Function,
@@ -70,6 +71,39 @@ def _pop(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
     value = kept.pop(index)
     machine.state.cells[(receiver.id, "contents")] = tuple(kept)
     return value
+
+
+def _insert(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents, (index, value) = list(_contents(machine, receiver)), arguments.positional
+    if type(index) is not int or len(contents) >= iteration.MAX_ELEMENTS:
+        raise Unmodelled("where an element is inserted is not known")
+    contents.insert(index, value)
+    machine.state.cells[(receiver.id, "contents")] = tuple(contents)
+
+
+def _reverse(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    machine.state.cells[(receiver.id, "contents")] = _contents(machine, receiver)[::-1]
+
+
+def _sort(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents, backwards = _contents(machine, receiver), arguments.keywords.get("reverse", False)
+    if (
+        not all(type(part) is int for part in contents)
+        or not arguments.keywords.keys() <= {"reverse"}
+        or type(backwards) is not bool
+    ):
+        raise Unmodelled("the order of the elements is not known")
+    machine.state.cells[(receiver.id, "contents")] = tuple(sorted(contents, reverse=backwards))
+
+
+def _remove(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
+    contents, (value,) = list(_contents(machine, receiver)), arguments.positional
+    if not all(map(is_constant, (*contents, value))):
+        raise Unmodelled("which element is removed is not known")
+    if value not in contents:
+        raise Dies
+    contents.remove(value)
+    machine.state.cells[(receiver.id, "contents")] = tuple(contents)
 
 
 def _copy_list(machine: Machine, receiver: ListRef, arguments: Arguments) -> Value:
@@ -198,9 +232,30 @@ def _join(machine: Machine, receiver: str, arguments: Arguments) -> Value:
 
 
 def _replace(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
-    if receiver.cls.kind != "namedtuple" or arguments.spread:
+    if arguments.spread or arguments.positional:
         raise Unmodelled("the copy of an object")
-    return objects.copy_with(machine, receiver, dict(arguments.keywords))
+    return objects.changed_copy(machine, receiver, arguments)
+
+
+def _model_copy(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
+    """pydantic's copy: its `update` is not validated."""
+    update = arguments.keywords.get("update")
+    contents = _contents(machine, update) if isinstance(update, DictRef) else ()
+    if arguments.spread or arguments.positional or not arguments.keywords.keys() <= {"update"} or (update and not contents):
+        raise Unmodelled("the copy of an object")
+    return objects.copy_with(machine, receiver, dict(contents))
+
+
+def _as_dict(machine: Machine, receiver: Instance, arguments: Arguments) -> Value:
+    return containers.make_dict(machine, tuple((name, machine.read((receiver.id, name))) for name in receiver.cls.fields))
+
+
+def _make(machine: Machine, receiver: Class, arguments: Arguments) -> Value:
+    """`Point._make(parts)` of a named tuple."""
+    parts = iteration.elements(machine, arguments.positional[0])
+    if len(parts) != len(receiver.fields):
+        raise Dies
+    return objects.construct(machine, receiver, Arguments(tuple(parts), node=arguments.node))
 
 
 def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
@@ -216,6 +271,10 @@ def _item(machine: Machine, receiver: int, arguments: Arguments) -> Value:
 
 def _bit_length(machine: Machine, receiver: int, arguments: Arguments) -> Value:
     return receiver.bit_length()
+
+
+def _bit_count(machine: Machine, receiver: int, arguments: Arguments) -> Value:
+    return receiver.bit_count()
 
 
 def _count(machine: Machine, receiver: Any, arguments: Arguments) -> Value:
@@ -239,6 +298,10 @@ METHODS: dict[tuple[type, str], Method] = {
     (ListRef, "extend"): _extend,
     (ListRef, "pop"): _pop,
     (ListRef, "copy"): _copy_list,
+    (ListRef, "insert"): _insert,
+    (ListRef, "remove"): _remove,
+    (ListRef, "reverse"): _reverse,
+    (ListRef, "sort"): _sort,
     (ListRef, "count"): _count,
     (ListRef, "index"): _index,
     (tuple, "count"): _count,
@@ -257,7 +320,12 @@ METHODS: dict[tuple[type, str], Method] = {
     (str, "join"): _join,
     **{(str, name): _string(name) for name in _SAFE_STRING},
     (int, "bit_length"): _bit_length,
+    (int, "bit_count"): _bit_count,
     (int, "item"): _item,
+    (Class, "_make"): _make,
     (Instance, "_replace"): _replace,
+    (Instance, "replace"): _replace,
+    (Instance, "model_copy"): _model_copy,
+    (Instance, "_asdict"): _as_dict,
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
 }

@@ -6,12 +6,13 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, havoc, modules, mutation
+from codemods.evaluate import arrays, containers, enums, havoc, modules, mutation
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.fields import set_fields
 from codemods.evaluate.frameworks import PATCHING
-from codemods.evaluate.library import MODELS, Unmodelled
+from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.memory import Cell
-from codemods.evaluate.settings import option
 from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND, choose
 from codemods.values import (
     Array,
@@ -28,7 +29,10 @@ from codemods.values import (
     Opaque,
     Partial,
     Quantized,
+    Super,
     Value,
+    ancestry,
+    describe,
     is_constant,
     lineage,
 )
@@ -42,14 +46,19 @@ _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 _REMAKING = frozenset({"__defaults__", "__kwdefaults__", "__code__", "__bases__", "__class__", "cell_contents"})
 """Attributes that make something else of a function, a class, an object or a closure."""
 
-_OF_TESTS = {"skipTest": "pytest.skip", "fail": "pytest.fail"}
+_ASSERTIONS = ("assertEqual", "assertTrue", "assertGreater", "assertLess", "assertGreaterEqual", "assertLessEqual")
+_OF_TESTS = {
+    "skipTest": "pytest.skip",
+    "fail": "pytest.fail",
+    **{name: f"unittest.TestCase.{name}" for name in _ASSERTIONS},
+}
 """Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
+
+COPYING = {"namedtuple": ("_replace", "_asdict"), "dataclass": ("replace", "model_copy")}
+"""Methods that a library gives to the classes whose constructors it writes."""
 
 LOOKING = ("lower", "trace", "eval_shape")
 """Methods of a jitted function that look at their arguments as a call does."""
-
-SETTINGS = frozenset({"pydantic_settings.BaseSettings", "pydantic.BaseSettings", "pydantic.v1.BaseSettings"})
-"""Classes whose fields have their values from the environment."""
 
 
 def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
@@ -70,10 +79,14 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             return modules.member(machine, value, name)
         case Instance():
             return _instance_attribute(machine, value, name, node)
+        case Super():
+            return _inherited(machine, value, name, node)
         case Class():
             found = class_member(machine, value, name)
             if isinstance(found, Function) and found.kind == "classmethod":
                 return Bound(value, found)
+            if name == "_make" and value.kind == "namedtuple":
+                return Bound(value, name)
             return machine.unknown(f"{value.name}.{name}", "the class does not define it", node) if found is UNBOUND else found
         case Array() | Quantized():
             found = arrays.attribute(value, name)
@@ -88,6 +101,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             return containers.make_dict(machine, axes)
         case Mesh(axes) if name == "axis_names":
             return tuple(axis for axis, _ in axes)
+        case _ if is_constant(value) and not callable(getattr(value, name, None)):
+            return machine.unknown(f"{describe(value)}.{name}", "it is no method", node)
         case _:
             return Bound(value, name)
 
@@ -109,24 +124,11 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
     held = machine.read((value.id, name))
     if held is not UNBOUND:
         return held
-    if isinstance(found, Function):
-        match found.kind:
-            case "staticmethod":
-                return found
-            case "classmethod":
-                return Bound(value.cls, found)
-            case "property":
-                return machine.call(found, (value,))
-            case "cached":
-                machine.state.cells[(value.id, name)] = given = machine.call(found, (value,))
-                return given
-            case _:
-                return Bound(value, found)
     if found is not UNBOUND:
-        return found
+        return _seen_from(machine, value, found, name)
     if (given := special(machine, value, "__getattr__", name)) is not UNBOUND:
         return given
-    if name == "_replace" and value.cls.kind == "namedtuple":
+    if name in COPYING.get(value.cls.kind, ()):
         return Bound(value, name)
     if name in _OF_TESTS and value.cls.kind == "open":
         return External(_OF_TESTS[name])
@@ -134,6 +136,37 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
     return Opaque(
         key, f"{value.cls.name}().{name}", machine.reason(f"`{name}` is not set where the scanned source shows it", node)
     )
+
+
+def _seen_from(machine: Machine, value: Instance, found: Value, name: str) -> Value:
+    """Return what an attribute of its class is to an object."""
+    match found:
+        case Function(kind="staticmethod"):
+            return found
+        case Function(kind="classmethod"):
+            return Bound(value.cls, found)
+        case Function(kind="property"):
+            return machine.call(found, (value,))
+        case Function(kind="cached"):
+            machine.state.cells[(value.id, name)] = given = machine.call(found, (value,))
+            return given
+        case Function():
+            return Bound(value, found)
+        case _:
+            return found
+
+
+def _inherited(machine: Machine, value: Super, name: str, node: ast.AST) -> Value:
+    """Return `super().name`: of the first class behind that has it, for the object itself."""
+    order = ancestry(value.of.cls)
+    position = next(index for index, base in enumerate(order) if isinstance(base, Class) and base.scope == value.behind)
+    for base in order[position + 1 :]:
+        if not isinstance(base, Class):
+            return machine.unknown(f"super().{name}", "the class above is not in the scanned source", node, pure=True)
+        found = machine.read((base.scope, name))
+        if found is not UNBOUND:
+            return _seen_from(machine, value.of, found, name)
+    return External(f"builtins.object.{name}")
 
 
 def special(machine: Machine, value: Instance, name: str, *arguments: Value) -> Value:
@@ -242,7 +275,7 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     from codemods.evaluate.calls import call
 
     if cls.kind == "enum":
-        return _member_by_value(machine, cls, arguments.positional)
+        return enums.member_of(machine, cls, arguments.positional)
     if cls.kind == "dict":
         return call(machine, External("builtins.dict"), arguments)
     if class_member(machine, cls, "__new__") is not UNBOUND:
@@ -253,8 +286,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     initializer = class_member(machine, cls, "__init__")
     if isinstance(initializer, Function):
         call(machine, Bound(made, initializer), arguments)
-    elif cls.kind in ("dataclass", "namedtuple") or (cls.kind == "open" and cls.fields):
-        _set_fields(machine, made, arguments)
+    elif cls.kind in ("dataclass", "namedtuple") or (cls.kind == "open" and cls.parameters):
+        set_fields(machine, made, arguments)
     elif cls.kind == "plain" and (arguments.positional or arguments.keywords):
         raise Dies
     ending = class_member(machine, cls, "__del__")
@@ -263,58 +296,13 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     return made
 
 
-def _member_by_value(machine: Machine, cls: Class, positional: tuple[Value, ...]) -> Value:
-    for held in machine.members(cls.scope).values():
-        if isinstance(held, Instance) and len(positional) == 1:
-            value = machine.read((held.id, "value"))
-            if isinstance(value, str | int) and value == positional[0]:
-                return held
-    raise Unmodelled(f"which member of `{cls.name}` it is is not known")
-
-
-def _reads_environment(cls: Class) -> bool:
-    """Say whether a class takes the fields that are not given from the environment."""
-    paths = {base.path for each in lineage(cls) for base in each.bases if isinstance(base, External)}
-    return bool(paths & SETTINGS)
-
-
-def _set_fields(machine: Machine, made: Instance, arguments: Any) -> None:
-    cls = made.cls
-    by_position = [name for name in cls.fields if name not in cls.keyword_only]
-    given = dict(zip(by_position, arguments.positional, strict=False)) | arguments.keywords
-    for name in cls.fields:
-        value = given.get(name, UNBOUND)
-        if value is UNBOUND and _reads_environment(cls):
-            value = unknown_field(machine, cls, name, f"{cls.name}().{name}", f"a setting of `{cls.name}`")
-        elif value is UNBOUND and not arguments.spread:
-            value = class_member(machine, cls, name)
-            if isinstance(value, Partial) and value.function == External("dataclasses.field"):
-                value = _default(machine, value)
-        if value is UNBOUND:
-            if cls.kind != "open" and not arguments.spread:
-                raise Dies
-            value = machine.unknown(f"{cls.name}().{name}", "the call does not show it")
-        machine.state.cells[(made.id, name)] = value
-    after = class_member(machine, cls, "__post_init__")
-    if isinstance(after, Function):
-        machine.call(Bound(made, after))
-
-
-def unknown_field(machine: Machine, cls: Class, name: str, text: str, kind: str) -> Value:
-    """Return a field of which nothing is known but what it is where nobody sets it."""
-    value = class_member(machine, cls, name)
-    if isinstance(value, Partial) and value.function == External("dataclasses.field"):
-        value = dict(value.keywords).get("default", UNBOUND)
-    return option(machine, text, None if value is UNBOUND else value, None, kind=kind)
-
-
-def _default(machine: Machine, field: Partial) -> Value:
-    """Return the default of a `dataclasses.field(...)`, made anew for each object."""
-    keywords = dict(field.keywords)
-    if "default" in keywords:
-        return keywords["default"]
-    factory = keywords.get("default_factory", UNBOUND)
-    return UNBOUND if factory is UNBOUND else machine.call(factory)
+def changed_copy(machine: Machine, value: Instance, arguments: Arguments) -> Value:
+    """Return a copy of an object with other values for some fields; one of a dataclass is made anew, `__post_init__` and all."""
+    if value.cls.kind != "dataclass":
+        return copy_with(machine, value, dict(arguments.keywords))
+    taken = {each.argument: machine.read((value.id, each.name)) for each in value.cls.parameters if each.argument and each.stored}
+    held = {name: each for name, each in taken.items() if each is not UNBOUND}
+    return construct(machine, value.cls, Arguments(keywords={**held, **arguments.keywords}, node=arguments.node))
 
 
 def copy_with(machine: Machine, value: Instance, changes: dict[str, Value]) -> Instance:

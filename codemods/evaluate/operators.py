@@ -10,6 +10,7 @@ from typing import Any
 
 from codemods import formulas, operations, terms
 from codemods.evaluate import arrays
+from codemods.evaluate.arrays.dtypes import NARROWED
 from codemods.evaluate.library import Unmodelled
 from codemods.formulas import Formula
 from codemods.values import (
@@ -23,6 +24,7 @@ from codemods.values import (
     as_int,
     describe,
     is_constant,
+    plain_of,
     same,
 )
 
@@ -74,6 +76,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
         Raises: the scanned program would raise here.
         Unmodelled: the result cannot be told.
     """
+    left, right = plain_of(left), plain_of(right)
     if is_constant(left) and is_constant(right):
         return _constants(op, left, right)
     if (scaled := _scaled(op, left, right)) is not None:
@@ -206,6 +209,7 @@ def unary(op: ast.unaryop, value: Value) -> Value:
 
 def compare(op: str, left: Value, right: Value) -> Value:
     """Return `left op right` as a formula, or as an array of truth values."""
+    left, right = plain_of(left), plain_of(right)
     if isinstance(left, Array) or isinstance(right, Array):
         if left is None or right is None or isinstance(left, str) or isinstance(right, str):
             return op == "!="
@@ -223,6 +227,7 @@ def compare(op: str, left: Value, right: Value) -> Value:
 
 def equals(left: Value, right: Value) -> Formula:
     """Return the condition under which two values are equal; raises `Unmodelled` where there is none to state."""
+    left, right = plain_of(left), plain_of(right)
     if isinstance(left, tuple) and isinstance(right, tuple):
         if len(left) != len(right):
             return False
@@ -231,6 +236,11 @@ def equals(left: Value, right: Value) -> Formula:
         return bool(left == right)
     if same(left, right) and not isinstance(left, float):
         return True
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Opaque) and _is_dtype(side) and (dtype := arrays.dtype_of(other)) is not None:
+            if dtype.name in NARROWED:  # which jit makes another of
+                raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
+            return formulas.Equals(side.key, side.text, dtype.name)
     if isinstance(left, Opaque) and is_constant(right) and not isinstance(right, int):
         return formulas.Equals(left.key, left.text, right)
     if isinstance(right, Opaque) and is_constant(left) and not isinstance(left, int):
@@ -242,11 +252,18 @@ def equals(left: Value, right: Value) -> Formula:
         assert a is not None
         assert b is not None
         return formulas.equal(a, b)
+    if isinstance(left, Instance) and isinstance(right, Instance) and left.cls.kind == right.cls.kind == "enum":
+        return left.id == right.id
     if isinstance(left, Opaque) or isinstance(right, Opaque) or isinstance(left, Instance) or isinstance(right, Instance):
         raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
         return False
     raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
+
+
+def _is_dtype(value: Opaque) -> bool:
+    """Say whether an unknown value is the dtype of an unknown array."""
+    return isinstance(value.key, tuple) and value.key[1:3] == (".", "dtype")
 
 
 def identical(left: Value, right: Value) -> Formula:

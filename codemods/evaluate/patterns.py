@@ -100,7 +100,7 @@ def _of_class(machine: Machine, pattern: ast.MatchClass, kind: Value, subject: V
             fits = plain is int if isinstance(subject, Term) else isinstance(subject, plain)
             return fits and _every(machine, pattern.patterns, [subject] * len(pattern.patterns))
         case Class(scope=scope), Instance(cls=cls) if any(each.scope == scope for each in lineage(cls)):
-            fields = kind.fields[: len(pattern.patterns)]
+            fields = kind.positional[: len(pattern.patterns)]
             if len(fields) < len(pattern.patterns) or kind.kind not in ("dataclass", "namedtuple", "plain"):
                 return _unknown(machine, pattern, subject)
             parts = [objects.attribute(machine, subject, name, pattern) for name in (*fields, *pattern.kwd_attrs)]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 IMPORT_STEPS = 60_000  # of all modules together that are only imported for the sake of one file
 MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
 
+_WIDE = re.compile(rb"""jax_enable_x64["']\s*,\s*(?!False)|\benable_x64\((?!False)|JAX_ENABLE_X64|config\.jax_enable_x64\s*=""")
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -67,6 +69,7 @@ class Program:
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
         self._root = root
+        self._wide: dict[str, bool] = {}
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
         self._ids = itertools.count(1)
@@ -107,6 +110,13 @@ class Program:
             source = self.source(path)
             self._consumptions[path] = consumptions(source.tree) if source is not None else {}
         return self._consumptions[path].get(id(node), "later")
+
+    def may_be_wide(self, path: str) -> bool:
+        """Say whether a file turns JAX's 64-bit types on, be it for a while: what jit makes of integers is not known then."""
+        if path not in self._wide:
+            source = self._sources.get(path)
+            self._wide[path] = source is not None and _WIDE.search(source.text) is not None
+        return self._wide[path]
 
     def source(self, path: str) -> Source | None:
         """Return a file of the tree; None if it cannot be read or parsed."""

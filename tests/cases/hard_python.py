@@ -156,4 +156,4 @@ class Both(Twice, Thrice):
 
 def the_next_class_is_that_of_the_object():
     paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Twice().width())  #: proven SC102
-    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Both().width())  #: SC102 unproven
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Both().width())  #: SC102 violated

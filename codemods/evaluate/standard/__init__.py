@@ -3,8 +3,11 @@
 from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
 from codemods.evaluate.standard import (  # each fills the table
+    assertions,
+    classes,
     functions,
     imports,
+    iterators,
     numbers,
     objects,
     options,
@@ -17,9 +20,12 @@ from codemods.evaluate.standard import (  # each fills the table
 
 __all__ = [
     "INTERPRETED",
+    "assertions",
+    "classes",
     "contracts",
     "functions",
     "imports",
+    "iterators",
     "numbers",
     "objects",
     "options",

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 
-@interprets("functools.partial", "jax.tree_util.Partial", "dataclasses.field", "attrs.field", "attr.ib", "pydantic.Field")
+@interprets("functools.partial", "jax.tree_util.Partial")
 def _partial(machine: Machine, arguments: Arguments) -> Value:
     if arguments.spread:
         raise Unmodelled("what is spread into the partial is not known")
-    if not arguments.positional:  # a field of a dataclass, kept with its keywords
-        return Partial(External("dataclasses.field"), (), tuple(arguments.keywords.items()))
     rest = arguments.without_first()
     return Partial(arguments.positional[0], rest.positional, tuple(rest.keywords.items()), tuple(rest.nodes.items()))
 
@@ -102,7 +100,16 @@ def _scan(machine: Machine, arguments: Arguments) -> Value:
 def _lax_map(machine: Machine, arguments: Arguments) -> Value:
     given = _given(arguments, "f", "xs")
     call(machine, given["f"], Arguments((one_of(machine, given["xs"], arguments.node),), node=arguments.node))
-    raise Unmodelled("what a map stacks is not followed")
+    return machine.unknown(text_of(arguments), "what a map stacks is not followed", arguments.node, pure=True)
+
+
+@interprets("jax.lax.while_loop")
+def _lax_while_loop(machine: Machine, arguments: Arguments) -> Value:
+    given = _given(arguments, "cond_fun", "body_fun", "init_val")
+    carry = any_round(machine, given["init_val"], arguments.node)
+    for name in ("cond_fun", "body_fun"):
+        call(machine, given[name], Arguments((carry,), node=arguments.node))
+    return carry
 
 
 @interprets("jax.lax.fori_loop")

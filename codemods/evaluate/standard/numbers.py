@@ -14,7 +14,7 @@ from codemods.evaluate.arrays.shapes import at_least, ceil_divide
 from codemods.evaluate.interpreted import computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
-from codemods.values import Array, External, Instance, Opaque, Value, describe
+from codemods.values import Array, Opaque, Value, describe, plain_of
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -43,13 +43,12 @@ def _int(machine: Machine, value: Value = 0, *base: Value) -> Value:
     quotient = operators.quotient(value)
     if quotient is not None and not base and (quotient[1] == 1 or all(at_least(part, 0) for part in quotient)):
         return operations.floordiv(*quotient)
+    value = plain_of(value)
     if isinstance(value, Opaque):
         usual = int(value.default) if isinstance(value.default, str) and value.default.isdecimal() else value.default
         return Opaque(("int", value.key), f"int({value.text})", value.reason, default=usual, kind="int")
     if isinstance(value, Array) and value.shape == () and isinstance(value.contents, int):
         return value.contents
-    if isinstance(value, Instance) and External("enum.IntEnum") in value.cls.bases:
-        return integer(machine.read((value.id, "value")))
     return integer(value)
 
 

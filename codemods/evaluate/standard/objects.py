@@ -7,12 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.evaluate import containers, havoc, iteration, objects
 from codemods.evaluate.arguments import Arguments
-from codemods.evaluate.interpreted import interprets, text_of
+from codemods.evaluate.fields import SPECIFIERS
+from codemods.evaluate.interpreted import Interpreted, interprets, text_of
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.settings import looked_up
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Choice, Class, DictRef, External, Instance, ListRef, Module, Names, Opaque, Value, is_constant
+from codemods.values import (
+    Choice,
+    Class,
+    DictRef,
+    External,
+    Instance,
+    ListRef,
+    Module,
+    Names,
+    Opaque,
+    Partial,
+    Super,
+    Value,
+    is_constant,
+    plain_of,
+)
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -104,6 +120,7 @@ def _execute(machine: Machine, arguments: Arguments) -> Value:
 @interprets("builtins.isinstance")
 def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     value, kinds = arguments.positional
+    value = plain_of(value)
     plain = {"int": int, "float": float, "str": str, "bool": bool, "tuple": tuple}
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
     names = [kind.path.removeprefix("builtins.") if isinstance(kind, External) else "" for kind in wanted]
@@ -130,31 +147,44 @@ def _decides_instances(machine: Machine, kind: Class) -> bool:
 
 @interprets("builtins.super")
 def _super(machine: Machine, arguments: Arguments) -> Value:
-    """`super()` is the object seen as one of the class above."""
+    """`super()` is the object seen from behind the class whose method this is."""
     scope = machine.frame.scope
-    owner = machine.program.scopes[scope.parent] if scope.parent is not None else scope
-    receiver = machine.read((scope.id, "self"))
-    if isinstance(receiver, Instance):
-        order = objects.lineage(receiver.cls)
-        if any(sum(isinstance(base, Class) for base in cls.bases) > 1 for cls in order):
-            return machine.unknown("super()", "which class comes next depends on the class of the object", arguments.node)
-        lineage = [cls for cls in order if cls.scope == owner.id]
-        above = [base for cls in lineage for base in cls.bases if isinstance(base, Class)]
-        if above:
-            return Instance(receiver.id, above[0])
+    match arguments.positional:
+        case (Class(scope=behind), Instance() as receiver):
+            pass
+        case ():
+            behind, receiver = scope.parent, machine.read((scope.id, "self"))
+        case _:
+            behind = receiver = None
+    if (
+        behind is not None
+        and isinstance(receiver, Instance)
+        and any(cls.scope == behind for cls in objects.lineage(receiver.cls))
+    ):
+        return Super(receiver, behind)
     return machine.unknown("super()", "the class above is not in the scanned source", arguments.node, pure=True)
 
 
-@interprets("dataclasses.replace", "copy.replace", "attrs.evolve")
+@interprets("dataclasses.replace", "copy.replace", "attrs.evolve", "attr.evolve")
 def _replace(machine: Machine, arguments: Arguments) -> Value:
     receiver = arguments.positional[0]
-    if not isinstance(receiver, Instance) or arguments.spread:
+    if not isinstance(receiver, Instance) or arguments.spread or len(arguments.positional) > 1:
         raise Unmodelled("a changed copy of an unknown object")
-    if receiver.cls.kind == "dataclass":  # which is made anew, `__post_init__` and all
-        fields = {name: held for name in receiver.cls.fields if (held := machine.read((receiver.id, name))) is not UNBOUND}
-        made = Arguments(keywords={**fields, **arguments.keywords}, node=arguments.node)
-        return objects.construct(machine, receiver.cls, made)
-    return objects.copy_with(machine, receiver, dict(arguments.keywords))
+    return objects.changed_copy(machine, receiver, arguments)
+
+
+def _keep(path: str) -> Interpreted:
+    """What says how a field is to be treated is kept with its arguments."""
+
+    def specify(machine: Machine, arguments: Arguments) -> Value:
+        spread = (("spread", None),) if arguments.spread else ()
+        return Partial(External(path), arguments.positional, (*arguments.keywords.items(), *spread))
+
+    return specify
+
+
+for _path in SPECIFIERS:
+    interprets(_path)(_keep(_path))
 
 
 @interprets("copy.copy")
@@ -222,7 +252,7 @@ def _print(machine: Machine, arguments: Arguments) -> Value:
                 objects.special(machine, value, name)
 
 
-@interprets("warnings.warn", "logging.info", "logging.warning", "jax.debug.print", "builtins.id")
+@interprets("builtins.object.__init__", "warnings.warn", "logging.info", "logging.warning", "jax.debug.print", "builtins.id")
 def _nothing(machine: Machine, arguments: Arguments) -> Value:
     return None
 

@@ -92,7 +92,7 @@ def _set(machine: Machine, value: Value = ()) -> Value:
     return containers.make_set(machine, iteration.in_any_order(machine, value))
 
 
-@interprets("builtins.dict", "collections.OrderedDict", "types.SimpleNamespace")
+@interprets("builtins.dict", "collections.OrderedDict")
 def _dict(machine: Machine, arguments: Arguments) -> Value:
     items: list[tuple[Value, Value]] = []
     for value in arguments.positional:

@@ -1,0 +1,234 @@
+"""The fields of a class of which a library writes the constructor: dataclasses, attrs, pydantic, equinox and flax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codemods.evaluate.machine import Dies
+from codemods.evaluate.settings import option
+from codemods.evaluate.state import UNBOUND
+from codemods.values import Bound, Class, External, Function, Instance, Opaque, Partial, Value, ancestry, is_constant
+
+if TYPE_CHECKING:
+    from codemods.evaluate.arguments import Arguments
+    from codemods.evaluate.machine import Machine
+
+DATACLASSES = frozenset(
+    {
+        "dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_dataclass",
+        "pydantic.dataclasses.dataclass",
+    }
+)  # fmt: skip
+ATTRS = frozenset({"attrs.define", "attrs.frozen", "attrs.mutable", "attr.define", "attr.frozen", "attr.mutable"})
+OLD_ATTRS = frozenset({"attr.s", "attr.attrs", "attr.dataclass"})
+SETTINGS = frozenset({"pydantic_settings.BaseSettings", "pydantic.BaseSettings", "pydantic.v1.BaseSettings"})
+"""Classes whose fields have their values from the environment."""
+MODELS = frozenset({"pydantic.BaseModel", "pydantic.v1.BaseModel", *SETTINGS})
+BASES = frozenset({"flax.linen.Module", "equinox.Module", *MODELS})
+
+SPECIFIERS = frozenset(
+    {
+        "dataclasses.field", "flax.struct.field", "equinox.field", "attrs.field", "attr.field", "attr.ib", "attr.attrib",
+        "pydantic.Field", "pydantic.fields.Field", "pydantic.dataclasses.Field",
+    }
+)  # fmt: skip
+"""Functions that say what a field is; their calls are kept as partials."""
+
+_CHANGING = frozenset({"converter", "on_setattr", "alias", "validation_alias", "alias_priority", "strict", "init_var", "spread"})
+"""Arguments of such a function with which a field may hold something else than what the constructor is given by its name."""
+
+AFTER = ("__post_init__", "__attrs_post_init__", "model_post_init")
+"""Methods that such a constructor calls once the fields are set."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field, or one argument of the constructor that is no field.
+
+    Attributes:
+        name: the attribute.
+        argument: what the constructor calls it, None where it does not take it.
+        keyword_only: whether it can only be given by name.
+        stored: whether the object keeps it; an `InitVar` is only handed to `__post_init__`.
+        kept: the types of constants that stay what they are, as names; None: whatever it is given. Empty: nothing.
+        default: what the class says of it: a value, a `Partial` of one of `SPECIFIERS`, or `UNBOUND`.
+    """
+
+    name: str
+    argument: str | None
+    keyword_only: bool = False
+    stored: bool = True
+    kept: frozenset[str] | None = None
+    default: Value = UNBOUND
+
+
+def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: dict[str, ast.expr]) -> tuple[Field, ...]:
+    """Return the fields of a class, those of its bases first, given the dotted path of what makes its constructor."""
+    found = {each.name: each for base in reversed(cls.bases) if isinstance(base, Class) for each in base.parameters}
+    for each in _own(machine, cls, node, path, options):
+        found[each.name] = each  # one of the same name stays in its place
+    return tuple(found.values())
+
+
+def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: dict[str, ast.expr]) -> Iterator[Field]:
+    attrs = path in ATTRS or path in OLD_ATTRS
+    written = list(_written(node))
+    specified = [name for name, _, value in written if value is not None and _is_specifier(machine.read((cls.scope, name)))]
+    unannotated = any(annotation is None and name in specified for name, annotation, _ in written)
+    only_specified = attrs and (unannotated or (path in OLD_ATTRS and "auto_attribs" not in options and path != "attr.dataclass"))
+    everything, chosen = _decided_elsewhere(node)
+    keyword_only = isinstance(given := options.get("kw_only"), ast.Constant) and given.value is True
+    for name, annotation, value in written:
+        if annotation is None or only_specified:
+            if not attrs or name not in specified:
+                continue
+        elif "ClassVar" in annotation:
+            continue
+        if annotation is not None and "KW_ONLY" in annotation:
+            keyword_only = True
+            continue
+        default = machine.read((cls.scope, name)) if value is not None else UNBOUND
+        keywords = dict(default.keywords) if isinstance(default, Partial) and _is_specifier(default) else {}
+        argument = name.lstrip("_") if attrs else name
+        kept: frozenset[str] | None = None
+        if path in MODELS or path == "pydantic.dataclasses.dataclass":
+            kept = frozenset(re.findall(r"\w+", annotation or "")) - {"Annotated"}
+            kept = frozenset() if "Annotated" in (annotation or "") else kept
+        if everything or name in chosen or not keywords.keys().isdisjoint(_CHANGING):
+            kept = frozenset()
+        if isinstance(default, Opaque):
+            kept = frozenset()  # a library's word for a field that is not known here
+        yield Field(
+            name,
+            None if keywords.get("init") is False else argument,
+            keyword_only or keywords.get("kw_only") is True,
+            "InitVar" not in (annotation or ""),
+            kept,
+            default,
+        )
+
+
+def _written(node: ast.ClassDef) -> Iterator[tuple[str, str | None, ast.expr | None]]:
+    """Yield the names that a class body gives a type or a value: each with its annotation and its value."""
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(ast.Name(name), annotation, value):
+                yield name, ast.unparse(annotation), value
+            case ast.Assign([ast.Name(name)], value):
+                yield name, None, value
+            case _:
+                pass
+
+
+def _is_specifier(value: Value) -> bool:
+    return isinstance(value, Partial) and isinstance(value.function, External) and value.function.path in SPECIFIERS
+
+
+def _decided_elsewhere(node: ast.ClassDef) -> tuple[bool, set[str]]:
+    """Return whether methods or settings of the class may change what any field holds, and the fields with a `@x.default`."""
+    names: set[str] = set()
+    everything = False
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef):
+            for decorator in statement.decorator_list:
+                match decorator.func if isinstance(decorator, ast.Call) else decorator:
+                    case ast.Attribute(ast.Name(name), "default"):
+                        names.add(name)
+                    case ast.Attribute(ast.Name(name), "validator") if name != "pydantic":
+                        pass  # of attrs: it only looks
+                    case called:
+                        everything |= "validator" in ast.unparse(called)
+        elif re.match(r"(model_config|class Config)\b", text := ast.unparse(statement)):
+            everything |= re.search(r"alias|str_|strict|validate", text) is not None
+    return everything, names
+
+
+def set_fields(machine: Machine, made: Instance, arguments: Arguments) -> None:
+    """Execute the constructor of an object: set its fields, and call what comes after."""
+    cls = made.cls
+    positional = [each.argument for each in cls.parameters if each.argument is not None and not each.keyword_only]
+    given = {**dict(zip(positional, arguments.positional, strict=False)), **arguments.keywords}
+    handed: list[Value] = []
+    for each in cls.parameters:
+        value = _value(machine, cls, each, given, spread=arguments.spread)
+        if each.stored:
+            if value is not UNBOUND:
+                machine.state.cells[(made.id, each.name)] = value
+        else:
+            handed.append(value)
+    for name in AFTER:
+        after = _member(machine, cls, name)
+        if isinstance(after, Function):
+            extra = [machine.unknown("context", "pydantic's")] if name == "model_post_init" else handed
+            machine.call(Bound(made, after), tuple(extra))
+
+
+def _value(machine: Machine, cls: Class, each: Field, given: dict[str, Value], *, spread: bool) -> Value:
+    """Return what a field holds after the constructor; `UNBOUND` where it holds nothing."""
+    value = given.get(each.argument, UNBOUND) if each.argument is not None else UNBOUND
+    if value is not UNBOUND:
+        if _stays(each, value):
+            return value
+        return machine.unknown(f"{cls.name}().{each.name}", f"its class decides what `{each.name}` holds of what it is given")
+    if _reads_environment(cls):
+        return unknown_field(machine, cls, each.name, f"{cls.name}().{each.name}", f"a setting of `{cls.name}`")
+    if not spread or each.argument is None:
+        value = _default(machine, each)
+        if value is UNBOUND and each.argument is None:
+            return UNBOUND
+    if value is UNBOUND or each.kept == frozenset():
+        if value is UNBOUND and cls.kind != "open" and not spread and each.kept != frozenset():
+            raise Dies
+        return machine.unknown(f"{cls.name}().{each.name}", "the call does not show it")
+    return value
+
+
+def _stays(each: Field, value: Value) -> bool:
+    """Say whether a field holds just what it is given."""
+    if each.kept is None:
+        return True
+    if is_constant(value):
+        return type(value).__name__.replace("NoneType", "None") in each.kept or (value is None and "Optional" in each.kept)
+    return bool(each.kept) and isinstance(value, Instance | Opaque)
+
+
+def _default(machine: Machine, each: Field) -> Value:
+    """Return the default of a field, made anew for each object."""
+    value = each.default
+    if not (isinstance(value, Partial) and _is_specifier(value)):
+        return value
+    keywords = dict(value.keywords)
+    if "default" in keywords:
+        return keywords["default"]
+    for name in ("default_factory", "factory"):
+        if name in keywords:
+            return machine.call(keywords[name])
+    if value.positional and value.function not in _DEFAULT_IS_NAMED:
+        return UNBOUND if value.positional[0] is Ellipsis else value.positional[0]
+    return UNBOUND
+
+
+_DEFAULT_IS_NAMED = frozenset({External("dataclasses.field"), External("attrs.field"), External("attr.field")})
+
+
+def unknown_field(machine: Machine, cls: Class, name: str, text: str, kind: str) -> Value:
+    """Return a field of which nothing is known but what it is where nobody sets it."""
+    value = next((each.default for each in cls.parameters if each.name == name), _member(machine, cls, name))
+    if isinstance(value, Partial) and _is_specifier(value):
+        value = dict(value.keywords).get("default", value.positional[0] if value.positional else UNBOUND)
+    return option(machine, text, None if value is UNBOUND or value is Ellipsis else value, None, kind=kind)
+
+
+def _member(machine: Machine, cls: Class, name: str) -> Value:
+    from codemods.evaluate.objects import class_member
+
+    return class_member(machine, cls, name)
+
+
+def _reads_environment(cls: Class) -> bool:
+    """Say whether a class takes the fields that are not given from the environment."""
+    return any(isinstance(base, External) and base.path in SETTINGS for base in ancestry(cls))
