@@ -35,6 +35,9 @@ BOMBS = {
     "a doubled tuple": "x = (1,)\n" + "x = x + x\n" * 60 + "call(len(x))",
     "a long sum": "call(" + " + ".join(["1"] * 2000) + ")",
     "deep brackets": "call(" + "(" * 150 + "2" + ")" * 150 + ")",
+    "a registry of functions that a function changes": "SEEN, REGISTRY = {}, []\n"
+    + "".join(f"def f{i}():\n    SEEN[{i}] = 1\nREGISTRY.append(f{i})\n" for i in range(70))
+    + "def register(f):\n    REGISTRY.append(f)",
     "growing terms": "def f(n):\n" + "    n = n * n + 1\n" * 30 + "    call(n)",
 }
 

@@ -84,7 +84,11 @@ class Execution:
         scope_id = self.program.module_scopes[self.source.path]
         module = self._machine(machine)
         with module.entered(Frame(self.program.scopes[scope_id])):
-            self._forget_changeable(module, scope_id)
+            try:
+                self._forget_changeable(module, scope_id)
+            except (Exhausted, RecursionError):  # nobody knows in which state a function finds the module
+                self.unfinished.append(self.source.tree)
+                return
             self.relevance = relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
         self._main(module, scope_id)
         self._enter(list(self._functions(self.source.tree.body, scope_id, module.state)), module)

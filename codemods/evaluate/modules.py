@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -251,16 +250,18 @@ def run(program: Program, path: str, limit: int = MAX_STEPS, before: Mapping[Cel
     machine.state.cells[(scope_id, "__file__")] = path
     program.running.add(path)
     _attach(program, path)
-    with machine.entered(Frame(scope)), suppress(Exhausted, RecursionError):  # what was bound so far is bound
-        for node in source.tree.body:
-            _top_level(machine, node)
-        havoc.settle(machine)
     from codemods.evaluate import outside
 
-    program.running.discard(path)
     with machine.entered(Frame(scope)):
-        _forget_submodules(machine, path, scope_id)
-        outside.settle(machine, path, scope_id)
+        try:
+            for node in source.tree.body:
+                _top_level(machine, node)
+            havoc.settle(machine)
+            _forget_submodules(machine, path, scope_id)
+            outside.settle(machine, path, scope_id)
+        except (Exhausted, RecursionError):  # what was bound so far is bound
+            machine.steps = max(machine.steps, machine.limit + 1)  # so that nobody takes it for followed to its end
+        program.running.discard(path)
         others = {cell: value for cell, value in machine.state.cells.items() if ABSL_FLAGS != cell[0] < scope_id}
         unknown = {cell: machine.unknown(cell[1], "what it is depends on which modules are imported before") for cell in others}
     program.keep({**machine.state.cells, **unknown})
