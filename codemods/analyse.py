@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemods.callees import Callee
 from codemods.callers import find
@@ -26,6 +26,9 @@ from codemods.values import Value as AbstractValue
 from codemods.verdicts import Judge, Outcome, plain, shown
 from shapecheck.chip import Chip
 from shapecheck.rule import Rule, Verdict
+
+if TYPE_CHECKING:
+    from codemods.known import Geometry
 
 BUDGET = Reason("budget: it takes too many steps to follow")
 
@@ -72,6 +75,7 @@ def analyse(
     root: Path,
     chips: tuple[Chip, ...] = (),
     unproven: bool = True,
+    geometries: bool = False,
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
@@ -81,6 +85,7 @@ def analyse(
         root: the folder from which the tree's modules are imported.
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
         unproven: whether to seek counterexamples and repairs of what is unproven.
+        geometries: whether to say with which values each call is reached.
         watch: is told the path of each file before it is executed.
 
     Returns:
@@ -99,7 +104,8 @@ def analyse(
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts))
+        known = tuple(_known(judges[id(site)], site.unreached)) if geometries else ()
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, known))
         if not site.expected:
             finder = repairs[site.source.path]
             open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]
@@ -192,6 +198,12 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, budget)
         else:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
+
+
+def _known(judges: Sequence[Judge], unreached: Reason | None) -> Iterable[Geometry]:
+    from codemods.known import geometries  # with the compiler, which most runs do not need
+
+    return geometries(judges, unreached)
 
 
 def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemods.source import Span
 from shapecheck.rule import Applicability, Verdict
+
+if TYPE_CHECKING:
+    from codemods.known import Geometry
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a known callee, with the verdict of each rule by its code."""
+    """A call of a known callee, with the verdict of each rule by its code.
+
+    `geometries` are the values with which it is reached, where they were asked for.
+    """
 
     path: str
     span: Span
     callee: str
     contract: str
     verdicts: Mapping[str, Verdict]
+    geometries: Sequence[Geometry] = ()
 
 
 @dataclass(frozen=True)

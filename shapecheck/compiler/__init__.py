@@ -3,12 +3,12 @@
     from shapecheck.compiler import Question, ask
 
     answer, = ask([Question.of("v5e", batch_size=8, num_q_heads=32, ..., q_dtype="bfloat16", pages_dtype="bfloat16")])
-    answer.compiles, answer.code, answer.memory
+    answer.compiles, answer.rule, answer.memory
 
 JAX and libtpu are in another process (`worker`), which has a time limit and may crash; nothing here imports them.
 """
 
-from shapecheck.compiler.answer import REFUSAL, Answer, Failure
+from shapecheck.compiler.answer import Answer, Failure, mebibytes
 from shapecheck.compiler.cache import Cache, cache_folder
 from shapecheck.compiler.pool import TIMEOUT, ask
 from shapecheck.compiler.process import CompilerUnavailable
@@ -16,7 +16,6 @@ from shapecheck.compiler.question import CONTRACT, Mesh, Question, missing
 
 __all__ = [
     "CONTRACT",
-    "REFUSAL",
     "TIMEOUT",
     "Answer",
     "Cache",
@@ -26,5 +25,6 @@ __all__ = [
     "Question",
     "ask",
     "cache_folder",
+    "mebibytes",
     "missing",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from shapecheck.compiler.question import CONTRACT, Question
 from shapecheck.rule import Rule, Verdict
 
-REFUSAL = "SC399"
-"""The code of what the compiler refuses and no rule describes."""
+_BRIEF = 160  # characters
 
 
 class Failure(enum.StrEnum):
@@ -53,8 +52,8 @@ _CLASSES = {
     Failure.VMEM: _Class("the call needs more vector memory (VMEM) than there is", ("SC306",), "SC306"),
     Failure.HBM: _Class("the call needs more memory (HBM) than there is"),
     Failure.OTHER: _Class("the compiler fails", ("SC1", "SC3")),
-    Failure.TIMEOUT: _Class("the compiler gave no answer in time"),
-    Failure.CRASH: _Class("the compiler crashed"),
+    Failure.TIMEOUT: _Class("the compiler takes too long"),
+    Failure.CRASH: _Class("the compiler crashes"),
 }
 
 _SILENT = ("SC111", "SC112", "SC113", "SC114", "SC115", "SC204", "SC4", "SC5")
@@ -123,8 +122,17 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """What failed, in a few words; empty where it compiles."""
-        return _CLASSES[self.failure].words if self.failure else ""
+        """What failed, in a few words of ours; empty where it compiles."""
+        if self.failure is None:
+            return ""
+        sizes = f", {mebibytes(self.used)} of {mebibytes(self.limit)}" if self.used and self.limit else ""
+        return _CLASSES[self.failure].words + sizes
+
+    @property
+    def brief(self) -> str:
+        """The beginning of what the compiler wrote, on one line."""
+        text = " ".join(self.message.split())
+        return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}..."
 
     @cached_property
     def foreseen(self) -> tuple[Rule, ...]:
@@ -139,21 +147,25 @@ class Answer:
         described = [*self.foreseen, *(rule for rule in CONTRACT.rules if rule.code == decides)]
         return described[0] if described else None
 
-    @property
-    def code(self) -> str:
-        """The code of what failed; empty where nothing did, or where there is no answer."""
-        return "" if self.compiles is not False else self.rule.code if self.rule else REFUSAL
-
-    @property
+    @cached_property
     def disputed(self) -> tuple[Rule, ...]:
         """The rules that the contract says are violated although it compiles: a defect of ours."""
-        return tuple(self._violated) if self.compiles else ()
+        return tuple(rule for rule in self._violated if self.compiles and not rule.code.startswith(_SILENT))
 
-    @property
-    def _violated(self) -> Iterator[Rule]:
-        for rule in CONTRACT.applicable(self.question.geometry):
-            if not rule.code.startswith(_SILENT) and rule.judge(self.question.geometry) is Verdict.VIOLATED:
-                yield rule
+    @cached_property
+    def silent(self) -> tuple[Rule, ...]:
+        """The rules that are violated and do not keep it from compiling: it will hang, or go wrong, when it runs."""
+        return tuple(rule for rule in self._violated if self.compiles and rule.code.startswith(_SILENT))
+
+    @cached_property
+    def _violated(self) -> tuple[Rule, ...]:
+        geometry = self.question.geometry
+        return tuple(rule for rule in CONTRACT.applicable(geometry) if rule.judge(geometry) is Verdict.VIOLATED)
+
+
+def mebibytes(size: int) -> str:
+    """Return a number of bytes in MiB, with as many digits as tell it from a limit."""
+    return f"{size / (1 << 20):,.3f}".rstrip("0").rstrip(".") + " MiB"
 
 
 def _failure(stage: str, message: str) -> Failure:

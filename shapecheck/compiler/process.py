@@ -115,7 +115,7 @@ class Process:
 
 def _why(hello: Mapping[str, Any]) -> str:
     if absent := hello.get("absent"):
-        return f"{' and '.join(absent)} not installed: pip install 'shapecheck-pallas[tpu]' (libtpu needs no TPU, but Linux)"
+        return f"not installed: {', '.join(absent)}; pip install 'shapecheck-pallas[tpu]' (it needs Linux, but no TPU)"
     text = str(hello.get("error", hello))
     if "lockfile" in text or "already in use" in text:
         return f"another process holds libtpu: {text}"

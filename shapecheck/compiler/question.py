@@ -18,7 +18,8 @@ CONTRACT = PAGED_ATTENTION
 
 _SPLIT = {"q": "num_q_heads", "k_pages": "num_kv_heads", "v_pages": "num_kv_heads"}  # as production code has `shard_map` do it
 _LEFT_OUT = {"lengths_dtype": "int32", "page_indices_dtype": "int32", "scales_dtype": None}
-_SQUARES = ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
+_MOST = 128  # devices of the last of these
+_SQUARES = ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16")
 _CUBES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8")
 _IN_CUBES = frozenset({"v4", "v5p", "tpu7x"})
 
@@ -52,11 +53,12 @@ class Question:
         if absent := list(missing(self.values)):
             raise ValueError(f"not known: {', '.join(absent)}")
         if self.mesh is not None:
-            for name in (f"{array}_{axis}" for array, axis in _SPLIT.items()):
-                if self.values.get(name, 0) % self.mesh.size:
-                    raise ValueError(
-                        f"{name} = {self.values[name]} cannot be split over {self.mesh.size} devices of {self.mesh.axis!r}"
-                    )
+            if self.mesh.size > _MOST:
+                raise ValueError(f"a mesh of {self.mesh.size} devices: {_MOST} at most can be compiled for")
+            for array, axis in _SPLIT.items():
+                heads = self.values.get(f"{array}_{axis}", 0)
+                if heads % self.mesh.size:
+                    raise ValueError(f"{axis} = {heads} cannot be split over the {self.mesh.size} devices of {self.mesh.axis!r}")
 
     @classmethod
     def of(cls, chip: str, *, mesh: Mesh | None = None, **geometry: Any) -> Question:
@@ -72,7 +74,8 @@ class Question:
             TypeError: the kernel has no such axis or parameter.
             ValueError: no such chip, or as the class has it.
         """
-        return cls(chip_of(chip), CONTRACT.geometry(**(_LEFT_OUT | geometry)), mesh)
+        stated: dict[str, Any] = {**_LEFT_OUT, **geometry}
+        return cls(chip_of(chip), CONTRACT.geometry(**stated), mesh)
 
     @cached_property
     def geometry(self) -> dict[str, Any]:
