@@ -9,6 +9,7 @@ from typing import Any
 
 from codemods.config import Settings, chip_name, code_prefix, exclusion
 from codemods.report import FORMATS, PEOPLE
+from codemods.stated import add_call, add_compiler
 
 _DESCRIPTION = """\
 Find calls of TPU paged-attention kernels that break the kernel's contract, and repair them.
@@ -94,9 +95,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     check.add_argument("--compile", action="store_true", help="ask the TPU compiler about the calls whose sizes are all known")
     compile_ = _command(commands, "compile", "ask the TPU compiler whether a call compiles", _COMPILE_EXAMPLES)
-    _add_call(compile_)
+    add_call(compile_)
+    group = compile_.add_argument_group("report")
+    _add_chip(group)
+    group.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     for each in (check, compile_):
-        _add_compiler(each)
+        add_compiler(each)
 
     explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
@@ -168,104 +172,6 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 def _add_chip(group: Any) -> None:
     group.add_argument("--chip", dest="chips", **_list("CHIP", chip_name), help="a TPU that the code runs on, e.g. v5p")
-
-
-def _add_call(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("call", "of JAX's paged_attention; what is left out is as in brackets, or as --call has it")
-    for flag, (name, kind, words) in GEOMETRY.items():
-        group.add_argument(flag, dest=name, type=kind, metavar=_METAVARS[kind], default=argparse.SUPPRESS, help=words)
-    group.add_argument(
-        "--no-inline-seq-dim", dest="inline_seq_dim", action="store_false", default=argparse.SUPPRESS, help="a grid over blocks"
-    )
-    group.add_argument("--call", type=_place, metavar="FILE:LINE", help="take the sizes from this call, as `check` knows them")
-    group = parser.add_argument_group("devices")
-    _add_chip(group)
-    group.add_argument("--mesh", type=_mesh, metavar="AXIS=N", help="split query heads and KV heads over N devices, by shard_map")
-    group = parser.add_argument_group("report")
-    group.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-
-
-def _add_compiler(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("compiler")
-    group.add_argument("--timeout", type=_seconds, default=120.0, metavar="SECONDS", help="for each call; default: 120")
-    group.add_argument(
-        "--jobs", type=_positive, metavar="N", help="compile this many at a time; default: as the machine has cores"
-    )
-    group.add_argument("--no-cache", action="store_true", help="ask anew, and keep nothing")
-
-
-def _size(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: it must be a whole number")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if (size := _size(text)) == 0:
-        raise argparse.ArgumentTypeError("it must be at least 1")
-    return size
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return seconds
-
-
-def _dtype(text: str) -> str:
-    if text not in DTYPES:
-        raise argparse.ArgumentTypeError(f"{text!r} is no dtype; known: {', '.join(DTYPES)}")
-    return text
-
-
-def _scales(text: str) -> str | None:
-    return None if text.lower() == "none" else _dtype(text)
-
-
-def _mode(text: str) -> str | None:
-    return None if text.lower() == "none" else text
-
-
-def _place(text: str) -> tuple[str, int]:
-    path, colon, line = text.rpartition(":")
-    if not colon or not path or not line.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no place such as src/serve.py:120")
-    return path, int(line)
-
-
-def _mesh(text: str) -> tuple[str, int]:
-    axis, _, size = text.partition("=")
-    if not axis.isidentifier() or not size.isdigit() or int(size) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no mesh such as model=4")
-    return axis, int(size)
-
-
-DTYPES = (
-    *("bfloat16", "float32", "float16", "int8", "int4", "uint8", "uint4", "int32"),
-    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"),
-)
-_METAVARS = {_size: "N", float: "X", _dtype: "DTYPE", _scales: "DTYPE", _mode: "MODE"}
-
-GEOMETRY: dict[str, tuple[str, Callable[[str], Any], str]] = {
-    "--batch": ("batch_size", _size, "rows of q [8]"),
-    "--q-heads": ("num_q_heads", _size, "query heads [32]"),
-    "--kv-heads": ("num_kv_heads", _size, "KV heads [8]"),
-    "--head-dim": ("head_dim", _size, "elements of a head [128]"),
-    "--page-size": ("page_size", _size, "tokens of a page [16]"),
-    "--pages-per-sequence": ("pages_per_sequence", _size, "columns of page_indices [64]"),
-    "--total-pages": ("total_num_pages", _size, "pages of the cache [batch times pages per sequence]"),
-    "--block": ("pages_per_compute_block", _size, "pages of a compute block [the largest that is legal, up to 8]"),
-    "--megacore": ("megacore_mode", _mode, "kv_head, batch or none [none]"),
-    "--soft-cap": ("attn_logits_soft_cap", float, "cap of the logits [none]"),
-    "--q-dtype": ("q_dtype", _dtype, "dtype of q [bfloat16]"),
-    "--pages-dtype": ("pages_dtype", _dtype, "dtype of the pages [bfloat16, int8 with --scales-dtype]"),
-    "--scales-dtype": ("scales_dtype", _scales, "dtype of the scales of quantized pages [none: plain pages]"),
-}
-"""The options that state a call: the name of what each states, what reads it, and its help."""
 
 
 def _list(metavar: str, check: Callable[[str], str]) -> dict[str, Any]:

@@ -109,7 +109,10 @@ def _compile(options: Namespace) -> int:
     from codemods.report.answers import render as render_answers
 
     with _progress() as progress:
-        answers = asking(options, progress.compiling)(questions(options, _analysis()))
+        asked, note = questions(options, _analysis())
+        answers = asking(options, progress.compiling)(asked)
+    if note:
+        _emit(f"shapecheck: {note}\n", sys.stderr)
     _emit(render_answers(answers, options.output_format), sys.stdout)
     outcomes = {answer.compiles for answer in answers}
     return _FAILED if None in outcomes else _FINDINGS if False in outcomes else _CLEAN

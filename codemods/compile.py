@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codemods.arguments import GEOMETRY
 from codemods.check import parse
 from codemods.config import ConfigError, Configuration
 from codemods.files import discover, project_of, shown
 from codemods.findings import CallSite
 from codemods.refusals import Ask
+from codemods.stated import GEOMETRY
 from codemods.words import Words
 from shapecheck.chip import chip_of
-from shapecheck.compiler import CONTRACT, Answer, Cache, CompilerUnavailable, Mesh, Question, ask, cache_folder
+from shapecheck.compiler import CONTRACT, TIMEOUT, Answer, Cache, CompilerUnavailable, Mesh, Question, ask, cache_folder
 from shapecheck.plan import largest_divisor
 
-_FLAGS = {name: flag for flag, (name, _, _) in GEOMETRY.items()} | {"inline_seq_dim": "--no-inline-seq-dim"}
+_Analyse = Callable[..., tuple[list[CallSite], Any]]
+_FLAGS = {option.name: flag for flag, option in GEOMETRY.items()} | {"inline_seq_dim": "--no-inline-seq-dim"}
 _ASSUMED = {"lengths_dtype": "int32", "page_indices_dtype": "int32"}  # no option states them; others do not compile
 
 
@@ -29,15 +30,15 @@ def asking(options: Namespace, watch: Callable[[int, int], None]) -> Ask:
     def put(questions: Sequence[Question]) -> Sequence[Answer]:
         cache = None if options.no_cache else Cache(cache_folder())
         try:
-            return ask(questions, timeout=options.timeout, processes=options.jobs, cache=cache, watch=watch)
+            return ask(questions, timeout=options.timeout or TIMEOUT, processes=options.jobs, cache=cache, watch=watch)
         except CompilerUnavailable as error:
             raise ConfigError(f"the TPU compiler cannot be asked: {error}") from None
 
     return put
 
 
-def questions(options: Namespace, analyse: Callable[..., tuple[list[CallSite], Any]]) -> list[Question]:
-    """Return what the options ask, for each chip.
+def questions(options: Namespace, analyse: _Analyse) -> tuple[list[Question], str]:
+    """Return what the options ask, for each chip, and a note on what is left out, where something is.
 
     Raises:
         ConfigError: no chip is named; there is no such call, or one of its sizes is not known; or the mesh does not fit.
@@ -49,39 +50,31 @@ def questions(options: Namespace, analyse: Callable[..., tuple[list[CallSite], A
     if not chips:
         raise ConfigError("name the chip to compile for: --chip v5p, or chips in [tool.shapecheck]")
     if options.call is None:
-        calls = [_with_defaults(stated)]
+        calls, note = [_with_defaults(stated)], ""
     else:
-        calls = _known(_site(path, line, analyse), stated, f"{path}:{line}")
+        calls, note = _known(_site(path, line, analyse), stated, f"{path}:{line}")
     mesh = Mesh(*options.mesh) if options.mesh else None
     try:
-        return [Question(chip, values, mesh) for values in calls for chip in chips]
+        return [Question(chip, values, mesh) for values in calls for chip in chips], note
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
 
 def _with_defaults(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a call of which some are stated: a small model, with what follows from the rest."""
-    geometry: dict[str, Any] = {
-        "batch_size": 8,
-        "num_q_heads": 32,
-        "num_kv_heads": 8,
-        "head_dim": 128,
-        "page_size": 16,
-        "pages_per_sequence": 64,
-        "q_dtype": "bfloat16",
-        "pages_dtype": "int8" if "scales_dtype" in stated else "bfloat16",
-        "scales_dtype": None,
-        **_ASSUMED,
-        **stated,
-    }
+    """Return the values of a call of which some are stated."""
+    defaults = {option.name: option.default for option in GEOMETRY.values() if option.default is not None}
+    pages_dtype = "int8" if stated.get("scales_dtype") else "bfloat16"
+    geometry: dict[str, Any] = {**defaults, "pages_dtype": pages_dtype, "scales_dtype": None, **_ASSUMED, **stated}
     pages = geometry["pages_per_sequence"]
     geometry.setdefault("total_num_pages", geometry["batch_size"] * pages)
     geometry.setdefault("pages_per_compute_block", largest_divisor(pages, at_most=8) if pages else 1)
     return CONTRACT.geometry(**geometry)
 
 
-def _site(path: str, line: int, analyse: Callable[..., tuple[list[CallSite], Any]]) -> CallSite:
+def _site(path: str, line: int, analyse: _Analyse) -> CallSite:
     """Return the call at a place, with what is known of it."""
+    if os.path.isdir(path):
+        raise ConfigError(f"{path}: is a folder; --call takes a place in a file, such as src/serve.py:120")
     found = discover([path], Configuration(), Words())
     projects, errors = parse(found)
     for problem in (*found.problems, *errors):
@@ -90,17 +83,20 @@ def _site(path: str, line: int, analyse: Callable[..., tuple[list[CallSite], Any
     for project, sources in projects.items():
         root = Path(shown(project.root))
         sites += analyse(list(sources.values()), root=root, chips=(), unproven=False, geometries=True)[0]
-    for site in sites:
-        if site.span.shown.line <= line <= site.span.shown.end_line:
-            return site
-    lines = ", ".join(str(site.span.shown.line) for site in sites)
-    raise ConfigError(f"{path}:{line}: no call of a known kernel" + (f"; there is one on line {lines}" if lines else ""))
+    here = [site for site in sites if site.span.shown.line <= line <= site.span.shown.end_line]
+    if not here:
+        lines = ", ".join(str(site.span.shown.line) for site in sites)
+        raise ConfigError(f"{path}:{line}: no call of a known kernel" + (f"; there is one on line {lines}" if lines else ""))
+    return min(here, key=lambda site: (not site.geometries, site.span.end - site.span.start))
 
 
-def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
+def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> tuple[list[dict[str, Any]], str]:
     """Return the values of each way in which a call is reached, the stated ones in place of what the source says.
 
-    Ways of which something is not known are left out, unless there are no others.
+    Ways of which something is not known are left out, which a note says.
+
+    Raises:
+        ConfigError: there are no others.
     """
     if not site.geometries:
         raise ConfigError(f"{place}: {site.callee} is not compiled: JAX has no such kernel, or the source expects it to fail")
@@ -116,10 +112,10 @@ def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> list[dict[s
             open_.append(unknown)
         else:
             known.append(CONTRACT.geometry(**values))
+    told = "".join(f"\n  {each}" for each in _told(min(open_, key=len, default={})))
     if not known:
-        told = "".join(f"\n  {each}" for each in _told(min(open_, key=len)))
         raise ConfigError(f"{place}: not all sizes are known; state them by options:{told}")
-    return known
+    return known, f"{place}: not compiled where it is reached with sizes that are not known:{told}" if open_ else ""
 
 
 def _without_derived(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
