@@ -124,7 +124,9 @@ def _without_derived(values: Mapping[str, Any], given: Mapping[str, Any]) -> dic
     return {
         name: value
         for name, value in values.items()
-        if name not in CONTRACT.axes and not (name.endswith("_shape") and CONTRACT.owners[name] in changed)
+        if name in CONTRACT.owners
+        and name not in CONTRACT.axes
+        and not (name.endswith("_shape") and CONTRACT.owners[name] in changed)
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codemods import geometry
+from codemods.callees import CALLEES, Callee
 from codemods.formulas import both
 from codemods.splitting import consistent
 from codemods.values import Reason
@@ -36,7 +37,7 @@ def geometries(judges: Sequence[Judge], unreached: Reason | None = None) -> Iter
     Nothing is yielded for a kernel that the compiler does not have, or where the source expects the call to fail.
     """
     for judge in judges:
-        if judge.callee.contract is not CONTRACT or judge.arrival.expected:
+        if judge.arrival.expected or not _has_kernel(judge.callee):
             continue
         owners = list(judge.arguments)
         spread = [geometry.alternatives(judge.arguments[owner]) for owner in owners]
@@ -52,3 +53,8 @@ def geometries(judges: Sequence[Judge], unreached: Reason | None = None) -> Iter
             values = certain(geometry.values_of(judge.callee, arguments))
             unknown = {name: str(unreached or judge.why(name, arguments) or "not known") for name in missing(values)}
             yield Geometry(values, unknown, certain=len(combinations) == 1 and not judge.conditional)
+
+
+def _has_kernel(callee: Callee) -> bool:
+    """Say whether it is JAX's kernel under whatever name, not a function of the user that is called so."""
+    return callee.contract.name == CONTRACT.name and any(each is callee for each in CALLEES.values())

@@ -37,6 +37,8 @@ class Process:
         Raises:
             CompilerUnavailable: JAX or libtpu is not installed, or does not start.
         """
+        if sys.platform == "win32":
+            raise CompilerUnavailable("libtpu needs Linux")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._read = b""
         self._process = subprocess.Popen(

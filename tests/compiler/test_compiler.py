@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
-from shapecheck.chip import CHIPS
+from codemods import cli
 from shapecheck.compiler import (
     Answer,
     Failure,
@@ -16,6 +19,8 @@ from shapecheck.compiler import (
 )
 
 from .questions import question
+
+CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None and "TPU_LIBRARY_PATH" not in os.environ,
@@ -26,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Answer]:
     asked = {
-        **{chip.name: question(chip.name) for chip in CHIPS},
+        **{chip: question(chip) for chip in CHIPS},
         "quantized": question(pages_dtype="int8", scales_dtype="float32"),
         "mesh": question(mesh=Mesh("model", 8), megacore_mode="batch"),
         "part of a topology": question("v5e", mesh=Mesh("tp", 2)),
@@ -43,7 +48,7 @@ def answers() -> dict[str, Answer]:
     return dict(zip(asked, ask(list(asked.values())), strict=True))
 
 
-@pytest.mark.parametrize("chip", [chip.name for chip in CHIPS])
+@pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_can_be_asked_about(chip: str, answers: dict[str, Answer]) -> None:
     answer = answers[chip]
     assert answer.compiles, answer.message
@@ -96,3 +101,11 @@ def test_rules_describe_the_failures(answers: dict[str, Answer]) -> None:
 
 def test_the_contract_disputes_none(answers: dict[str, Answer]) -> None:
     assert {case: answer.disputed for case, answer in answers.items() if answer.disputed} == {}
+
+
+def test_the_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    [shown] = re.findall(r"^```shell-session\n\$ shapecheck (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 0
+    number = re.compile(r"\d+(\.\d+)?")  # seconds and bytes are those of a machine and a version
+    assert number.sub("N", capsys.readouterr().out) == number.sub("N", shown[1])

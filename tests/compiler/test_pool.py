@@ -82,6 +82,14 @@ def test_without_jax_the_worker_says_so() -> None:
         ask([question()], command=bare)
 
 
+def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("jax", "libtpu", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')")
+    with pytest.raises(CompilerUnavailable, match="not installed: jax, libtpu"):
+        ask([question()], command=(*COMMAND[:-1], "-S", COMMAND[-1]))
+
+
 def test_nothing_to_ask_starts_nothing(log: Path) -> None:
     assert put() == []
     assert log.read_text() == ""
