@@ -121,12 +121,9 @@ def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> tuple[list[
 def _without_derived(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that do not follow from others, where other values are given for some."""
     changed = {CONTRACT.owners[name] for name in given}
+    independent = {name: value for name, value in values.items() if name in CONTRACT.owners and name not in CONTRACT.axes}
     return {
-        name: value
-        for name, value in values.items()
-        if name in CONTRACT.owners
-        and name not in CONTRACT.axes
-        and not (name.endswith("_shape") and CONTRACT.owners[name] in changed)
+        name: value for name, value in independent.items() if not (name.endswith("_shape") and CONTRACT.owners[name] in changed)
     }
 
 

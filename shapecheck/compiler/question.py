@@ -93,10 +93,14 @@ class Question:
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """What the worker reads: the arrays, the parameters, and topologies of which one has enough devices."""
+        """What the worker reads: the arrays, the parameters, and topologies of which one has enough devices.
+
+        A v4 has two cores in one device, as JAX finds it on a machine; libtpu's own default for topologies is one.
+        """
         layouts = _CUBES if self.chip.name in _IN_CUBES else _SQUARES
         return {
             "topologies": [f"{self.chip.name}:{layout}" for layout in layouts],
+            "config": "megacore" if self.chip.cores_per_device == 2 else "default",
             "mesh": self.mesh and [self.mesh.axis, self.mesh.size],
             "arrays": {array.name: _array(array, self.values) for array in CONTRACT.arrays},
             "parameters": {parameter.name: self.values[parameter.name] for parameter in CONTRACT.parameters},

@@ -91,7 +91,7 @@ class _Compiler:
     def _devices(self, question: dict[str, Any], count: int) -> Any:
         """Return devices of the smallest topology that has enough of them."""
         for name in question["topologies"]:
-            devices = self._describe(name).devices
+            devices = self._describe(name, chip_config_name=question["config"]).devices
             if len(devices) >= count:
                 return import_module("numpy").array(devices[:count])
         raise ValueError(f"no topology with {count} devices: {', '.join(question['topologies'])}")

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(
 def answers() -> dict[str, Answer]:
     asked = {
         **{chip: question(chip) for chip in CHIPS},
+        "v4 memory": question("v4", total_num_pages=1 << 19, page_size=8),
         "quantized": question(pages_dtype="int8", scales_dtype="float32"),
         "mesh": question(mesh=Mesh("model", 8), megacore_mode="batch"),
         "part of a topology": question("v5e", mesh=Mesh("tp", 2)),
@@ -62,6 +63,10 @@ def test_every_chip_can_be_asked_about(chip: str, answers: dict[str, Answer]) ->
 @pytest.mark.parametrize("case", ["quantized", "mesh", "part of a topology"])
 def test_quantized_and_sharded_calls_compile(case: str, answers: dict[str, Answer]) -> None:
     assert answers[case].compiles, answers[case].message
+
+
+def test_a_v4_has_two_cores_in_one_device(answers: dict[str, Answer]) -> None:
+    assert answers["v4 memory"].compiles, answers["v4 memory"].message  # 16 GiB: one core has less
 
 
 def test_each_device_of_a_mesh_holds_its_share(answers: dict[str, Answer]) -> None:
