@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from shapecheck.compiler.answer import Answer, Failure
 from shapecheck.compiler.cache import Cache
-from shapecheck.compiler.process import COMMAND, Process, ProcessDied
+from shapecheck.compiler.process import COMMAND, CompilerUnavailable, Process, ProcessDied
 from shapecheck.compiler.question import Question
 
 TIMEOUT = 120.0
@@ -70,6 +71,7 @@ class _Lanes:
         self._results: SimpleQueue[tuple[Question, Mapping[str, Any] | Answer] | BaseException] = SimpleQueue()
         self._running: set[Process] = set()
         self._stopped = False
+        self._lock = Lock()  # of these two
         self._timeout, self._command = timeout, command
         for question in waiting:
             self._waiting.put(question)
@@ -77,27 +79,28 @@ class _Lanes:
     def results(self, count: int) -> Iterator[tuple[Question, Mapping[str, Any] | Answer]]:
         """Yield each question with the reply to it, or with the answer that there is none."""
         left = self._waiting.qsize()
-        for _ in range(count):
-            Thread(target=self._work, daemon=True).start()
+        threads = [Thread(target=self._work, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
         try:
             for _ in range(left):
                 result = self._results.get()
                 if isinstance(result, BaseException):
                     raise result
                 yield result
-        finally:  # also of an interrupt
-            self._stopped = True
-            for process in tuple(self._running):
-                process.kill()
+        finally:  # also after an interrupt
+            with self._lock:
+                self._stopped = True
+                for process in self._running:
+                    process.kill()
+            for thread in threads:
+                thread.join()
 
     def _work(self) -> None:
         process: Process | None = None
         try:
-            while not self._stopped:
-                question = self._waiting.get_nowait()
-                if process is None:
-                    process = Process(self._command)
-                    self._running.add(process)
+            while question := self._next():
+                process = process or self._start()
                 try:
                     self._results.put((question, process.ask(question.request, self._timeout)))
                 except (TimeoutError, ProcessDied) as error:
@@ -105,14 +108,31 @@ class _Lanes:
                     self._results.put((question, Answer(question, failure, str(error))))
                     self._end(process)
                     process = None
-        except Empty:
-            pass
         except BaseException as error:
             self._results.put(error)
         finally:
             if process is not None:
                 self._end(process)
 
+    def _next(self) -> Question | None:
+        with suppress(Empty):
+            return self._waiting.get_nowait()
+        return None
+
+    def _start(self) -> Process:
+        with self._lock:
+            if self._stopped:
+                raise CompilerUnavailable("it is not wanted any more")
+            process = Process(self._command)
+            self._running.add(process)
+        try:
+            process.wait()
+        except BaseException:
+            self._end(process)
+            raise
+        return process
+
     def _end(self, process: Process) -> None:
-        self._running.discard(process)
+        with self._lock:
+            self._running.discard(process)
         process.close()

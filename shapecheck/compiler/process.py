@@ -32,11 +32,6 @@ class Process:
     """One such process; it may answer many questions, one at a time."""
 
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
-        """Start it, and wait until it is ready.
-
-        Raises:
-            CompilerUnavailable: JAX or libtpu is not installed, or does not start.
-        """
         if sys.platform == "win32":
             raise CompilerUnavailable("libtpu needs Linux")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
@@ -48,23 +43,25 @@ class Process:
             stderr=self._log,
             start_new_session=True,  # an interrupt is for us, who end it; and what it starts ends with it
         )
+
+    def wait(self) -> None:
+        """Wait until it is ready.
+
+        Raises:
+            CompilerUnavailable: JAX or libtpu is not installed, or does not start.
+        """
         try:
             hello = self._reply(_START)
         except (ProcessDied, TimeoutError) as error:
-            self.close()
             raise CompilerUnavailable(f"libtpu does not start: {error}") from None
-        except BaseException:
-            self.close()
-            raise
         if "ready" not in hello:
-            self.close()
             raise CompilerUnavailable(_why(hello))
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> Mapping[str, Any]:
         """Return the reply to a request; after an exception the process is of no more use.
 
         Args:
-            request: as `worker.py` reads it.
+            request: as `worker.py` reads it, but for the time limit.
             timeout: seconds to wait.
 
         Raises:
@@ -73,7 +70,7 @@ class Process:
         """
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it is dead, which the reply will tell
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.write(json.dumps({**request, "timeout": timeout}).encode() + b"\n")
             self._process.stdin.flush()
         return self._reply(timeout)
 

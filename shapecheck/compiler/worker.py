@@ -7,7 +7,9 @@ hang or abort, is done to this one. The questions are those of `shapecheck.compi
 from __future__ import annotations
 
 import json
+import math
 import os
+import signal
 import sys
 import time
 from functools import partial
@@ -23,6 +25,7 @@ ENVIRONMENT = {
     "TPU_LOG_DIR": "disabled",
 }
 _KERNEL = "jax.experimental.pallas.ops.tpu.paged_attention"
+_GRACE = 10  # seconds after which it ends itself: whoever asked, and would have ended it, is gone
 _LONGEST = 4000  # characters of a message; Mosaic's quote the whole kernel
 
 
@@ -44,7 +47,11 @@ def main() -> None:
         return reply(error=f"{type(error).__name__}: {error}"[:_LONGEST])
     reply(ready=True)
     for line in sys.stdin:
-        reply(**compiler.answer(json.loads(line)))
+        question = json.loads(line)
+        signal.alarm(math.ceil(question["timeout"]) + _GRACE)
+        answer = compiler.answer(question)
+        signal.alarm(0)
+        reply(**answer)
     return None
 
 

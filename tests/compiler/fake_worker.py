@@ -16,7 +16,7 @@ def log(text: str) -> None:
 
 
 def main() -> None:
-    log("start")
+    log(f"start {os.getpid()}")
     hello = os.environ.get("FAKE_HELLO", '{"ready": true}')
     if hello == "die":
         print("Check failed: no such thing", file=sys.stderr)
