@@ -104,7 +104,7 @@ def analyse(
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
-        known = tuple(_known(judges[id(site)], site.unreached)) if geometries else ()
+        known = tuple(_known(site, judges[id(site)])) if geometries else ()
         call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, known))
         if not site.expected:
             finder = repairs[site.source.path]
@@ -200,10 +200,10 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
 
 
-def _known(judges: Sequence[Judge], unreached: Reason | None) -> Iterable[Geometry]:
+def _known(site: Site, judges: Sequence[Judge]) -> Iterable[Geometry]:
     from codemods.known import geometries  # with the compiler, which most runs do not need
 
-    return geometries(judges, unreached)
+    return geometries(judges, unreached=site.unreached, unseen=BUDGET if site.unfinished else None)
 
 
 def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:

@@ -99,7 +99,9 @@ def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> tuple[list[
         ConfigError: there are no others.
     """
     if not site.geometries:
-        raise ConfigError(f"{place}: {site.callee} is not compiled: JAX has no such kernel, or the source expects it to fail")
+        raise ConfigError(
+            f"{place}: {site.callee} is not compiled: it is no kernel of JAX, does not run on a TPU, or is meant to fail"
+        )
     given = {each: value for name, value in stated.items() for each in _qualified(name)}
     known: list[dict[str, Any]] = []
     open_: list[dict[str, str]] = []

@@ -31,14 +31,20 @@ class Geometry:
     certain: bool
 
 
-def geometries(judges: Sequence[Judge], unreached: Reason | None = None) -> Iterator[Geometry]:
+def geometries(judges: Sequence[Judge], *, unreached: Reason | None, unseen: Reason | None) -> Iterator[Geometry]:
     """Yield what is known of each execution that reaches a call, and of each alternative of its arguments.
 
     Nothing is yielded for a kernel that the compiler does not have, or where the source expects the call to fail.
+
+    Args:
+        judges: the executions.
+        unreached: why none is known, if none is.
+        unseen: why there may be others, if there may.
     """
+    judges = [judge for judge in judges if not judge.arrival.expected and _has_kernel(judge.callee)]
+    if judges and unseen:
+        yield Geometry({}, dict.fromkeys(missing({}), str(unseen)), certain=False)
     for judge in judges:
-        if judge.arrival.expected or not _has_kernel(judge.callee):
-            continue
         owners = list(judge.arguments)
         spread = [geometry.alternatives(judge.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))

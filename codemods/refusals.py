@@ -47,8 +47,8 @@ class Compiler:
             questions = [Question(chip, each.values) for each, chip in known]
             asked.append((site, questions, [each.certain for each, _ in known]))
             self.unknown += any(each.unknown for each in site.geometries)
-        answers = self.ask([question for _, questions, _ in asked for question in questions])
-        self.answers |= {answer.question.key: answer for answer in answers}
+        distinct = {question.key: question for _, questions, _ in asked for question in questions}
+        self.answers |= zip(distinct, self.ask(list(distinct.values())), strict=True)
         judged: list[CallSite] = []
         findings: list[Finding] = []
         for site, questions, certain in asked:

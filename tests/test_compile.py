@@ -249,7 +249,7 @@ class TestCall:
             (
                 "from torch_xla.experimental.custom_kernel import multi_queries_paged_attention as f\nf(1)\n",
                 2,
-                "multi_queries_paged_attention is not compiled: JAX has no such kernel",
+                "multi_queries_paged_attention is not compiled: it is no kernel of JAX",
             ),
         ],
     )

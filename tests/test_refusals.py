@@ -108,6 +108,17 @@ def test_unknown_sizes_are_counted(compiler: Compiler, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines()[-1] == "compiler: 0 questions, 0 ok, 0 refused; 1 call site of unknown sizes"
 
 
+def test_an_execution_that_is_not_followed_to_its_end_proves_nothing(
+    compiler: Compiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop = "for i in range(1000):\n    for j in range(1000):\n"
+    body = "".join(f"    {line}\n" for line in BODY.splitlines())
+    Path("a.py").write_text(f"{IMPORT}batch, block = 8, 12\n{loop}{body}")
+    [site] = document(capsys, "--chip", "v5p")["call_sites"]
+    assert len(compiler.asked) == 1
+    assert "SC399" not in site["verdicts"]
+
+
 def test_comments_and_settings_apply(compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
     compiler.verdicts = {8: MOSAIC}
     Path("a.py").write_text(KNOWN.replace('"kv_head")', '"kv_head")  # shapecheck: ignore[SC399]'))
