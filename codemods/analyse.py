@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemods.callees import FITS, Callee
 from codemods.callers import find, importers
@@ -31,6 +31,8 @@ from shapecheck.chip import Chip
 from shapecheck.rule import Rule, Verdict
 
 _CATCHING = frozenset({"TypeError", "Exception", "BaseException"})
+if TYPE_CHECKING:
+    from codemods.known import Geometry
 
 BUDGET = Reason("budget: it takes too many steps to follow")
 
@@ -84,6 +86,7 @@ def analyse(
     chips: tuple[Chip, ...] = (),
     unproven: bool = True,
     editable: Set[str] = frozenset(),
+    geometries: bool = False,
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
@@ -94,6 +97,7 @@ def analyse(
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
         unproven: whether to seek counterexamples and repairs of what is unproven.
         editable: the paths of further files that a repair may change.
+        geometries: whether to say with which values each call is reached.
         watch: is told the path of each file before it is executed.
 
     Returns:
@@ -115,7 +119,8 @@ def analyse(
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
         quantized = frozenset(name for judge in judges[id(site)] for name in judge.quantized)
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized))
+        known = tuple(_known(site, judges[id(site)])) if geometries else ()
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized, known))
         if not site.expected:
             finder = repairs[site.source.path]
             open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]
@@ -213,6 +218,12 @@ def _catches(handler: ast.ExceptHandler) -> bool:
     """Say whether a handler catches a TypeError, by the names that it is written with."""
     named = walk(handler.type) if handler.type is not None else []
     return handler.type is None or any(isinstance(each, ast.Name) and each.id in _CATCHING for each in named)
+
+
+def _known(site: Site, judges: Sequence[Judge]) -> Iterable[Geometry]:
+    from codemods.known import geometries  # with the compiler, which most runs do not need
+
+    return geometries(judges, unreached=site.unreached, unseen=BUDGET if site.unfinished else None)
 
 
 def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:

@@ -9,6 +9,7 @@ from typing import Any
 
 from codemods.config import Settings, chip_name, code_prefix, exclusion
 from codemods.report import FORMATS, PEOPLE
+from codemods.stated import add_call, add_compiler
 
 _DESCRIPTION = """\
 Find calls of TPU paged-attention kernels that break the kernel's contract, and repair them.
@@ -28,6 +29,7 @@ examples:
   shapecheck check --strict --chip v5p src   every call must be proven legal, on a v5p
   shapecheck check --output-format github .  annotations for a workflow
   shapecheck check --select SC2 .            only what concerns megacore
+  shapecheck check --compile --chip v5p src  what the TPU compiler says of calls whose sizes are known
   shapecheck check --add-ignores .           accept what there is, to see only what is new
   shapecheck check --stdin-filename a.py - < a.py"""
 
@@ -43,6 +45,24 @@ repairs: another block or mode where it is written down; with --unsafe-fixes als
 megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule.
 Every result is checked again. A repair that would not do is left out: its finding remains and says why, exit status 1."""
 
+_COMPILE_EXAMPLES = """\
+examples:
+  shapecheck compile --chip v5p --q-heads 32 --kv-heads 8 --block 8
+  shapecheck compile --chip v5e,v6e --batch 256 --pages-per-sequence 2048 --output-format json
+  shapecheck compile --chip v5p --q-heads 64 --kv-heads 8 --megacore kv_head --mesh model=4
+  shapecheck compile --chip v5p --pages-dtype int8 --scales-dtype float32
+  shapecheck compile --chip v5p --call src/serve.py:120             the sizes that the source says
+  shapecheck compile --chip v5p --call src/serve.py:120 --batch 64  and those that it does not
+
+exit status:
+  0  it compiles, for every chip
+  1  it does not
+  2  wrong usage, sizes that are not known, or no answer: libtpu is absent, took too long or crashed
+
+libtpu compiles for chips that are not there; no TPU is needed, and none is touched. It comes with
+`pip install 'shapecheck-pallas[tpu]'`, for Linux, and runs in a process of its own. Answers are kept in the
+user's cache folder."""
+
 _EXPLAIN_EXAMPLES = """\
 examples:
   shapecheck explain                         every code with its message
@@ -53,7 +73,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="check|fix|explain", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
     _add_files(check)
@@ -74,12 +94,23 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
             help="accept what is found today: add a comment that ignores it, and repair nothing",
         )
 
+    check.add_argument("--compile", action="store_true", help="ask the TPU compiler about the calls whose sizes are all known")
+    compile_ = _command(commands, "compile", "ask the TPU compiler whether a call compiles", _COMPILE_EXAMPLES)
+    add_call(compile_)
+    group = compile_.add_argument_group("report")
+    _add_chip(group)
+    group.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    for each in (check, compile_):
+        add_compiler(each)
+
     explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
 
     options = parser.parse_args(arguments)
-    if options.command != "explain":
+    if options.command in ("check", "fix"):
         _settle_input(options, {"check": check, "fix": fix}[options.command])
+    if options.command == "check" and options.compile and options.add_ignores:
+        check.error("--compile is not for --add-ignores")
     return options
 
 
@@ -132,12 +163,16 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("report")
     group.add_argument("--select", **_list("CODE", code_prefix), help="report these codes only; a prefix such as SC1 will do")
     group.add_argument("--ignore", **_list("CODE", code_prefix), help="do not report these codes")
-    group.add_argument("--chip", dest="chips", **_list("CHIP", chip_name), help="a TPU that the code runs on, e.g. v5p")
+    _add_chip(group)
     group.add_argument("--unproven", action="store_true", help="report also what cannot be told")
     group.add_argument("--strict", action="store_true", help="the same, and count it as a finding")
     group.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     group.add_argument("--statistics", action="store_true", help="count the findings of each code instead of listing them")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 although findings remain")
+
+
+def _add_chip(group: Any) -> None:
+    group.add_argument("--chip", dest="chips", **_list("CHIP", chip_name), help="a TPU that the code runs on, e.g. v5p")
 
 
 def _list(metavar: str, check: Callable[[str], str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from codemods.callers import find
 from codemods.codes import UNUSED, severity
@@ -18,6 +18,9 @@ from codemods.source import Source, SourceError, depth
 from codemods.suppress import Suppressions, skips_file
 from shapecheck.chip import Chip, chip_of
 from shapecheck.rule import Verdict
+
+if TYPE_CHECKING:
+    from codemods.compiler import Compiler
 
 _LARGEST = 10_000_000  # bytes; a parser needs a hundred times as much memory
 _DEEPEST = 150  # levels of a syntax tree, each of which takes calls inside calls; of 5,000 public files the deepest has 46
@@ -37,6 +40,7 @@ class Analyse(Protocol):
         chips: tuple[Chip, ...],
         unproven: bool = True,
         editable: Set[str] = frozenset(),
+        geometries: bool = False,
     ) -> tuple[list[CallSite], list[Finding]]: ...
 
 
@@ -89,14 +93,17 @@ class Examination:
         return any(strict or finding.verdict is Verdict.VIOLATED for finding in self.findings)
 
 
-def check(found: Found, analyse: Analyse) -> Run:
-    """Check the files that were found; a file that cannot be parsed is reported, and the others are checked."""
+def check(found: Found, analyse: Analyse, compiler: Compiler | None = None) -> Run:
+    """Check the files that were found; a file that cannot be parsed is reported, and the others are checked.
+
+    A compiler is asked about the calls as well, each for the chips of its project.
+    """
     projects, errors = parse(found)
     examined: list[Examination] = []
     for project, sources in projects.items():
         asked = project.settings.unproven or project.settings.strict
         editing = partial(analyse, editable=found.others_of(project))
-        examined.append(examine(project, sources, editing, unproven=asked))
+        examined.append(examine(project, sources, editing, unproven=asked, compiler=compiler))
     return summarise(found, examined, errors)
 
 
@@ -124,15 +131,30 @@ def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileErro
     return projects, errors
 
 
-def examine(project: Project, sources: Mapping[str, Source], analyse: Analyse, *, unproven: bool = True) -> Examination:
+def examine(
+    project: Project,
+    sources: Mapping[str, Source],
+    analyse: Analyse,
+    *,
+    unproven: bool = True,
+    compiler: Compiler | None = None,
+) -> Examination:
     """Analyse the files of one project, and leave out what its settings or a comment suppress.
 
-    `unproven` says whether anybody asks for counterexamples and repairs of what is unproven, which take time to find.
+    Args:
+        project: the folder and its settings.
+        sources: its files, by path.
+        analyse: what judges them.
+        unproven: whether anybody asks for counterexamples and repairs of what is unproven, which take time to find.
+        compiler: is asked about the calls of which `analyse` tells the sizes.
     """
     settings = project.settings
     chips = tuple(chip_of(name) for name in settings.chips)
     root = Path(shown(project.root))  # so that a module found below it has the path that its source has here
     call_sites, findings, errors = _isolated(list(sources.values()), root, chips, partial(analyse, unproven=unproven))
+    if compiler is not None:
+        call_sites, refused = compiler.judge(call_sites, chips)
+        findings = [*findings, *refused]
     result = Examination(project, sources, findings, errors)
     findings_of, sites_of = _by_path(findings), _by_path(call_sites)
     reports = cache(settings.reports)  # a file may have thousands of findings

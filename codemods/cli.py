@@ -1,4 +1,4 @@
-"""The command line: `shapecheck check|fix|explain`, also as `python -m codemods`."""
+"""The command line: `shapecheck check|fix|compile|explain`, also as `python -m codemods`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from argparse import Namespace
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from codemods.arguments import overlay, parse
@@ -29,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     gc.set_threshold(50_000)  # syntax trees are many objects and live long: to look through them again and again takes time
     try:
-        return {"check": _check, "fix": _fix, "explain": _explain}[options.command](options)
+        return {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain}[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
         return _FAILED
@@ -51,8 +52,17 @@ def _check(options: Namespace) -> int:
     from codemods.check import check
 
     with _progress() as progress:
-        run = check(found, progress.watching(_analysis()))
+        if not options.compile:
+            run, compiler = check(found, progress.watching(_analysis())), None
+        else:
+            from codemods.compile import asking
+            from codemods.compiler import Compiler
+
+            compiler = Compiler(asking(options, progress.compiling))
+            run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
     _report(run, options, sys.stdout)
+    if compiler is not None and options.output_format in PEOPLE:
+        _emit(f"{compiler.closing_line}\n", sys.stdout)
     return _status(run, options)
 
 
@@ -92,6 +102,20 @@ def _fix(options: Namespace) -> int:
     if options.diff and changes and not options.exit_zero:
         return max(_FINDINGS, _status(run, options))
     return _status(run, options)
+
+
+def _compile(options: Namespace) -> int:
+    from codemods.compile import asking, questions
+    from codemods.report.answers import render as render_answers
+
+    with _progress() as progress:
+        asked, note = questions(options, _analysis())
+        answers = asking(options, progress.compiling)(asked)
+    if note:
+        _emit(f"shapecheck: {note}\n", sys.stderr)
+    _emit(render_answers(answers, options.output_format), sys.stdout)
+    outcomes = {answer.compiles for answer in answers}
+    return _FAILED if None in outcomes else _FINDINGS if False in outcomes else _CLEAN
 
 
 def _explain(options: Namespace) -> int:

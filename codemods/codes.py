@@ -16,6 +16,7 @@ class OwnCode(NamedTuple):
 
 
 SIGNATURE, FILE_ERROR, UNUSED = "SC116", "SC901", "SC902"
+REFUSED, DISPUTED = "SC399", "SC903"
 
 HINTS = ("SC5", UNUSED)
 """Prefixes of the codes that are off unless selected."""
@@ -37,6 +38,14 @@ OWN_CODES = {
             "not reported."
         ),
     ),
+    REFUSED: OwnCode(
+        "compiler-refusal",
+        "the TPU compiler must take the call",
+        (
+            "`check --compile` and `compile` have libtpu compile the call, and it fails in a way that no rule describes; the "
+            "message quotes it. Where the compiler gives no answer, it is unproven."
+        ),
+    ),
     FILE_ERROR: OwnCode(
         "file-error",
         "a file must be readable, valid Python and, to be fixed, writable",
@@ -53,6 +62,14 @@ OWN_CODES = {
             "A `# shapecheck: ignore` comment names a rule that is neither violated nor unproven there, or none at all. Remove "
             "it, so that it does not hide a later defect: `shapecheck fix --select SC902`. Comments of the form `# noqa` are not "
             "looked at."
+        ),
+    ),
+    DISPUTED: OwnCode(
+        "compiler-disagreement",
+        "a call that breaks a rule about compiling must not compile",
+        (
+            "`check --compile` finds that libtpu compiles a call of which the contract says that it cannot. The contract is "
+            "wrong there, or made for another version of JAX or libtpu: please report it."
         ),
     ),
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codemods.source import Span
 from shapecheck.rule import Applicability, Verdict
+
+if TYPE_CHECKING:
+    from codemods.known import Geometry
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ class Finding:
 class CallSite:
     """A call of a known callee, with the verdict of each rule by its code.
 
-    `quantized` are the arrays of the contract that are quantized in some execution.
+    `quantized` are the arrays of the contract that are quantized in some execution, `geometries` the values with which it is
+    reached, where they were asked for.
     """
 
     path: str
@@ -84,6 +88,7 @@ class CallSite:
     contract: str
     verdicts: Mapping[str, Verdict]
     quantized: frozenset[str] = frozenset()
+    geometries: Sequence[Geometry] = ()
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class Judge:
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
         self._outcomes: dict[Rule, Outcome] = {}
-        self._conditional = any(condition.branch for condition in arrival.path)
+        self.conditional = any(condition.branch for condition in arrival.path)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -94,7 +94,7 @@ class Judge:
             return Outcome(Verdict.UNPROVEN, reason=Reason("not all arguments of the call are known", *self._place()))
         if error is None:
             return Outcome(Verdict.PROVEN, values)
-        return self._join([(True, Outcome(Verdict.VIOLATED, values))], certain=not self._conditional)
+        return self._join([(True, Outcome(Verdict.VIOLATED, values))], certain=not self.conditional)
 
     def _judge(self, rule: Rule) -> Outcome:
         names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.relation.names)
@@ -118,7 +118,7 @@ class Judge:
                 continue
             chips = self.chips if CORES in rule.relation.names else (None,)
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
-        return self._join(outcomes, certain=len(combinations) == every and not self._conditional)
+        return self._join(outcomes, certain=len(combinations) == every and not self.conditional)
 
     def _has_rank(self, owners: Sequence[str], combination: Sequence[tuple[Formula, Value]]) -> bool:
         return geometry.has_rank(self.callee, {name: value for name, (_, value) in zip(owners, combination, strict=True)})
@@ -156,7 +156,7 @@ class Judge:
 
     def _judge_one(self, rule: Rule, arguments: Mapping[str, Value], known: Sequence[Formula], chip: Chip | None) -> Outcome:
         held = self._held if arguments is self.arguments else geometry.values_of(self.callee, arguments)
-        constants = self.constants if held is self._held else _constants(held)
+        constants = self.constants if held is self._held else certain(held)
         if chip is not None:
             held = {**held, CORES: chip.cores_per_device}
             constants = {**constants, CORES: chip.cores_per_device}
@@ -186,7 +186,11 @@ class Judge:
     @cached_property
     def constants(self) -> dict[str, Any]:
         """The names of the call whose value is certain in this execution."""
-        return _constants(self._held)
+        return certain(self._held)
+
+    def why(self, name: str, arguments: Mapping[str, Value]) -> Reason | None:
+        """Return the reason for which the value of a name is not known, for arguments without alternatives."""
+        return _reason([self._value(name, geometry.values_of(self.callee, arguments), arguments)])
 
     def _value(self, name: str, held: Mapping[str, Value], arguments: Mapping[str, Value]) -> Value:
         qualified = self.callee.contract.axes.get(name, (name,))[0]
@@ -211,7 +215,8 @@ def _formula_of(relation: Relation, named: tuple[tuple[str, type, Value], ...]) 
     return formula_of(Machine(Program((), Path())), relation, {name: value for name, _, value in named})
 
 
-def _constants(held: Mapping[str, Value]) -> dict[str, Any]:
+def certain(held: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the names whose value is certain."""
     return {name: value for name, value in held.items() if _is_known(value)}
 
 

@@ -26,6 +26,7 @@ def modules_after(statement: str) -> set[str]:
         "from shapecheck import contract, judge",
         "from shapecheck import judge; judge('paged_attention', chip='v5e', batch_size=8)",
         "from shapecheck import contract; contract('n % 2 == 0')",
+        "import shapecheck.compiler; shapecheck.compiler.ask([])",
         "from shapecheck.demands import stated_contract; import shapecheck.observe",
     ],
 )

@@ -26,14 +26,22 @@ class Progress:
 
     def watching(self, analyse: Any) -> Any:
         """Return an analysis that shows what it is looking at, if there is somebody to see it."""
-        is_seen = self._stream.isatty() and os.environ.get("TERM") != "dumb"
-        return partial(analyse, watch=self._show) if is_seen else analyse
+        return partial(analyse, watch=lambda path: self._show(f"checking {path}")) if self._is_seen else analyse
 
-    def _show(self, path: str) -> None:
+    def compiling(self, done: int, total: int) -> None:
+        """Show how many questions to the compiler are answered."""
+        if self._is_seen:
+            self._show(f"compiled {done} of {total}")
+
+    @property
+    def _is_seen(self) -> bool:
+        return self._stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def _show(self, text: str) -> None:
         if time.monotonic() < self._due:
             return
         width = max(20, shutil.get_terminal_size().columns - 1)
-        line = f"checking {printable(path)}"[:width]
+        line = printable(text)[:width]
         self._stream.write(f"{_CLEAR}{line}".encode(self._stream.encoding, "replace").decode(self._stream.encoding))
         self._stream.flush()
         self._due, self._shown = time.monotonic() + _PAUSE, True

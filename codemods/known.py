@@ -1,0 +1,66 @@
+"""What is known of the sizes with which a call is reached, for a compiler that needs all of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codemods import geometry
+from codemods.callees import CALLEES, Callee
+from codemods.formulas import both
+from codemods.splitting import consistent
+from codemods.values import Reason
+from codemods.verdicts import MAX_COMBINATIONS, Judge, certain
+from shapecheck.compiler.question import CONTRACT, missing
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The values with which a call is reached, or may be.
+
+    Attributes:
+        values: the names of the contract whose value is certain.
+        unknown: the other names that a compiler needs, each with the reason.
+        certain: whether the source spells out that the call is reached with them.
+    """
+
+    values: Mapping[str, Any]
+    unknown: Mapping[str, str]
+    certain: bool
+
+
+def geometries(judges: Sequence[Judge], *, unreached: Reason | None, unseen: Reason | None) -> Iterator[Geometry]:
+    """Yield what is known of each execution that reaches a call, and of each alternative of its arguments.
+
+    Nothing is yielded for a kernel that the compiler does not have, or where the source expects the call to fail.
+
+    Args:
+        judges: the executions.
+        unreached: why none is known, if none is.
+        unseen: why there may be others, if there may.
+    """
+    judges = [judge for judge in judges if not judge.arrival.expected and _has_kernel(judge.callee)]
+    if judges and unseen:
+        yield Geometry({}, dict.fromkeys(missing({}), str(unseen)), certain=False)
+    for judge in judges:
+        owners = list(judge.arguments)
+        spread = [geometry.alternatives(judge.arguments[owner]) for owner in owners]
+        combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
+        if len(combinations) > MAX_COMBINATIONS:
+            yield Geometry({}, dict.fromkeys(missing({}), "the arguments may have too many values"), certain=False)
+            continue
+        for combination in combinations:
+            condition = both(*(formula for formula, _ in combination))
+            if condition is False or not consistent([*(each.formula for each in judge.arrival.path), condition]):
+                continue
+            arguments = {owner: value for owner, (_, value) in zip(owners, combination, strict=True)}
+            values = certain(geometry.values_of(judge.callee, arguments))
+            unknown = {name: str(unreached or judge.why(name, arguments) or "not known") for name in missing(values)}
+            yield Geometry(values, unknown, certain=len(combinations) == 1 and not judge.conditional)
+
+
+def _has_kernel(callee: Callee) -> bool:
+    """Say whether it is JAX's kernel under whatever name, not a function of the user that is called so."""
+    return callee.contract.name == CONTRACT.name and any(each is callee for each in CALLEES.values())

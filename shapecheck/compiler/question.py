@@ -1,0 +1,154 @@
+"""What the compiler is asked: one call of JAX's `paged_attention`, on one chip."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeGuard
+
+from shapecheck.chip import Chip, chip_of
+from shapecheck.contract import ArrayArgument
+from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.relation import UNKNOWN, Values
+
+CONTRACT = PAGED_ATTENTION
+"""The contract of the one kernel that JAX comes with, and that can be compiled."""
+
+_SPLIT = {"q": "num_q_heads", "k_pages": "num_kv_heads", "v_pages": "num_kv_heads"}  # as production code has `shard_map` do it
+_LEFT_OUT = {"lengths_dtype": "int32", "page_indices_dtype": "int32", "scales_dtype": None}
+_MOST = 128  # devices of the last of these
+_SQUARES = ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16")
+_CUBES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8")
+_IN_CUBES = frozenset({"v4", "v5p", "tpu7x"})
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """The devices over which the heads are split: the name of their axis, and how many there are."""
+
+    axis: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A call whose shapes, dtypes and parameters are all known, and the chip to compile it for.
+
+    Attributes:
+        chip: the TPU.
+        values: the names of the contract with their values, as `Contract.geometry` gives them, for whole arrays.
+        mesh: None: one device.
+
+    Raises:
+        ValueError: a shape, dtype or parameter is not known; or the heads cannot be split over the mesh.
+    """
+
+    chip: Chip
+    values: Values = field(hash=False)
+    mesh: Mesh | None = None
+
+    def __post_init__(self) -> None:
+        if absent := list(missing(self.values)):
+            raise ValueError(f"not known: {', '.join(absent)}")
+        if self.mesh is not None:
+            if self.mesh.size > _MOST:
+                raise ValueError(f"a mesh of {self.mesh.size} devices: {_MOST} at most can be compiled for")
+            for array, axis in _SPLIT.items():
+                heads = self.values.get(f"{array}_{axis}", 0)
+                if heads % self.mesh.size:
+                    raise ValueError(f"{axis} = {heads} cannot be split over the {self.mesh.size} devices of {self.mesh.axis!r}")
+
+    @classmethod
+    def of(cls, chip: str, *, mesh: Mesh | None = None, **geometry: Any) -> Question:
+        """State a call by the names of its axes, parameters and dtypes, as `shapecheck.judge` takes them.
+
+        Args:
+            chip: the TPU, e.g. `"v5e"`.
+            mesh: the devices over which the query heads and the KV heads are split.
+            **geometry: sizes of the whole arrays in elements (`batch_size=8`), values of parameters, names of dtypes. What is
+                left out: parameters have their defaults, lengths and page indices are int32, pages are plain.
+
+        Raises:
+            TypeError: the kernel has no such axis or parameter.
+            ValueError: no such chip, or as the class has it.
+        """
+        stated: dict[str, Any] = {**_LEFT_OUT, **geometry}
+        return cls(chip_of(chip), CONTRACT.geometry(**stated), mesh)
+
+    @cached_property
+    def geometry(self) -> dict[str, Any]:
+        """What the kernel sees on one device of the chip, for `Contract.judge`."""
+        size = self.mesh.size if self.mesh else 1
+        stated = {name: value for name, value in self.values.items() if name in CONTRACT.owners and name not in CONTRACT.axes}
+        for array, axis in _SPLIT.items():
+            if (name := f"{array}_{axis}") in stated:
+                stated[name] //= size
+        for array in CONTRACT.arrays:  # a shape follows from its axes, that of the scales does not
+            stated.pop(f"{array.name}_shape", None)
+            if scales := stated.get(f"{array.name}_scales_shape"):
+                stated[f"{array.name}_scales_shape"] = (scales[0] // size, *scales[1:])
+        return CONTRACT.geometry(chip=self.chip, **stated)
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """What the worker reads: the arrays, the parameters, and topologies of which one has enough devices.
+
+        A v4 has two cores in one device, as JAX finds it on a machine; libtpu's own default for topologies is one.
+        """
+        layouts = _CUBES if self.chip.name in _IN_CUBES else _SQUARES
+        return {
+            "topologies": [f"{self.chip.name}:{layout}" for layout in layouts],
+            "config": "megacore" if self.chip.cores_per_device == 2 else "default",
+            "mesh": self.mesh and [self.mesh.axis, self.mesh.size],
+            "arrays": {array.name: _array(array, self.values) for array in CONTRACT.arrays},
+            "parameters": {parameter.name: self.values[parameter.name] for parameter in CONTRACT.parameters},
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """What is the same for the same request, and for no other."""
+        return json.dumps(self.request, sort_keys=True)
+
+
+def missing(values: Values) -> Iterator[str]:
+    """Yield the names without which a call cannot be compiled, and that are not known."""
+    for array in CONTRACT.arrays:
+        if _shape(array, values) is None:
+            names = [f"{array.name}_{axis}" for axis in array.positions]
+            yield from [name for name in names if not isinstance(values.get(name), int)] or [f"{array.name}_shape"]
+        if not isinstance(values.get(f"{array.name}_dtype"), str):
+            yield f"{array.name}_dtype"
+        if array.quantizable and not _is_plain(array, values):
+            if not _is_shape(values.get(f"{array.name}_scales_shape")):
+                yield f"{array.name}_scales_shape"
+            if not isinstance(values.get(f"{array.name}_scales_dtype"), str):
+                yield f"{array.name}_scales_dtype"
+    for parameter in CONTRACT.parameters:
+        if not isinstance(values.get(parameter.name, UNKNOWN), int | float | str | None):
+            yield parameter.name
+
+
+def _shape(array: ArrayArgument, values: Values) -> tuple[int, ...] | None:
+    """Return the shape of an array, of whatever rank; None where it is not known."""
+    named = tuple(values.get(f"{array.name}_{axis}") for axis in array.positions)
+    return next((shape for shape in (values.get(f"{array.name}_shape"), named) if _is_shape(shape)), None)
+
+
+def _is_shape(value: Any) -> TypeGuard[tuple[int, ...]]:
+    return isinstance(value, tuple) and all(isinstance(size, int) for size in value)  # pyright: ignore[reportUnknownVariableType]
+
+
+def _is_plain(array: ArrayArgument, values: Values) -> bool:
+    return values.get(f"{array.name}_scales_dtype", UNKNOWN) is None
+
+
+def _array(array: ArrayArgument, values: Values) -> dict[str, Any]:
+    described: dict[str, Any] = {"shape": _shape(array, values), "dtype": values[f"{array.name}_dtype"]}
+    if array.quantizable and not _is_plain(array, values):
+        described["scales"] = {
+            "shape": values[f"{array.name}_scales_shape"],
+            "dtype": values[f"{array.name}_scales_dtype"],
+        }
+    return described

@@ -1,0 +1,116 @@
+"""What libtpu itself says, of a few calls."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from codemods import cli
+from shapecheck.compiler import (
+    Answer,
+    Failure,
+    Mesh,
+    ask,
+)
+
+from .questions import question
+
+CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None and "TPU_LIBRARY_PATH" not in os.environ,
+    reason="libtpu is not installed: pip install 'shapecheck-pallas[tpu]'",
+)
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Answer]:
+    asked = {
+        **{chip: question(chip) for chip in CHIPS},
+        "v4 memory": question("v4", total_num_pages=1 << 19, page_size=8),
+        "quantized": question(pages_dtype="int8", scales_dtype="float32"),
+        "mesh": question(mesh=Mesh("model", 8), megacore_mode="batch"),
+        "part of a topology": question("v5e", mesh=Mesh("tp", 2)),
+        "block": question(pages_per_compute_block=7),
+        "no block": question(pages_per_compute_block=0),
+        "head_dim": question(head_dim=64),
+        "float16": question(q_dtype="float16", num_q_heads=64),
+        "page ids": question(page_indices_dtype="int16"),
+        "one token": question(page_size=1, pages_per_compute_block=1),
+        "smem": question(batch_size=256, pages_per_sequence=2048),
+        "vmem": question(page_size=128, pages_per_sequence=64, pages_per_compute_block=64, head_dim=256),
+        "hbm": question(total_num_pages=1 << 22, page_size=128),
+    }
+    return dict(zip(asked, ask(list(asked.values())), strict=True))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_chip_can_be_asked_about(chip: str, answers: dict[str, Answer]) -> None:
+    answer = answers[chip]
+    assert answer.compiles, answer.message
+    double_buffers = 2 * 2 * 8 * 16 * 128 * 2  # bytes: k and v, twice, a block each
+    assert double_buffers < answer.memory["vmem"] < 1 << 20
+    pages = 2 * 8 * 128 * 16 * 128 * 2  # bytes
+    assert pages < answer.memory["hbm"] < 2 * pages
+    assert answer.seconds > 0
+
+
+@pytest.mark.parametrize("case", ["quantized", "mesh", "part of a topology"])
+def test_quantized_and_sharded_calls_compile(case: str, answers: dict[str, Answer]) -> None:
+    assert answers[case].compiles, answers[case].message
+
+
+def test_a_v4_has_two_cores_in_one_device(answers: dict[str, Answer]) -> None:
+    assert answers["v4 memory"].compiles, answers["v4 memory"].message  # 16 GiB: one core has less
+
+
+def test_each_device_of_a_mesh_holds_its_share(answers: dict[str, Answer]) -> None:
+    assert answers["mesh"].memory["hbm"] < answers["v5p"].memory["hbm"] / 4
+
+
+@pytest.mark.parametrize(
+    ("case", "failures"),
+    [
+        ("block", {Failure.UPSTREAM}),
+        ("no block", {Failure.UPSTREAM}),
+        ("head_dim", {Failure.BLOCK_SHAPE}),
+        ("float16", {Failure.MOSAIC, Failure.CAST}),
+        ("page ids", {Failure.VERIFICATION}),
+        ("one token", {Failure.VERIFICATION}),
+        ("smem", {Failure.SMEM}),
+        ("vmem", {Failure.VMEM}),
+        ("hbm", {Failure.HBM}),
+    ],
+)
+def test_failures_are_told_apart(case: str, failures: set[Failure], answers: dict[str, Answer]) -> None:
+    assert answers[case].failure in failures, answers[case].message
+
+
+@pytest.mark.parametrize("case", ["smem", "vmem", "hbm"])
+def test_the_memory_is_told(case: str, answers: dict[str, Answer]) -> None:
+    answer = answers[case]
+    assert answer.used
+    assert answer.limit
+    assert answer.used > answer.limit >= 1 << 20
+
+
+def test_rules_describe_the_failures(answers: dict[str, Answer]) -> None:
+    described = {case: [rule.code for rule in answer.foreseen] for case, answer in answers.items()}
+    assert (described["block"], described["no block"], described["page ids"]) == (["SC102"], ["SC110"], ["SC108"])
+
+
+def test_the_contract_disputes_none(answers: dict[str, Answer]) -> None:
+    assert {case: answer.disputed for case, answer in answers.items() if answer.disputed} == {}
+
+
+def test_the_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    [shown] = re.findall(r"^```shell-session\n\$ shapecheck (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 0
+    number = re.compile(r"\d+(\.\d+)?")  # seconds and bytes are those of a machine and a version
+    assert number.sub("N", capsys.readouterr().out) == number.sub("N", shown[1])
