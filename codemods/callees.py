@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.derived import switched
+from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Callee:
         by_position: how many may be given by position.
         renamed: the contract's names of the parameters that it calls otherwise, by its own names.
         required: the contract's names of the parameters that have a default there, and none here.
+        on_tpu: whether it runs on a TPU only, unless Pallas interprets it.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Callee:
     by_position: int
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     required: frozenset[str] = frozenset()
+    on_tpu: bool = False
 
     def contract_name(self, name: str) -> str:
         """Return the contract's name of a parameter."""
@@ -44,6 +47,12 @@ _JAX = Callee(
     CONTRACTS["paged_attention"],
     (*_ARRAYS, "mask_value", "attn_logits_soft_cap", "pages_per_compute_block", "megacore_mode", "inline_seq_dim"),
     by_position=5,
+    on_tpu=True,
+)
+
+# kernel/paged_attention.py: the same call, which runs anywhere.
+_FRONT_DOOR = replace(
+    _JAX, contract=PORTABLE_PAGED_ATTENTION, positional=(*_JAX.positional, "implementation"), on_tpu=False
 )
 
 # torch_xla/experimental/custom_kernel.py, 2.4 to 2.9: the schema of the op and the Python function take their arguments in this
@@ -54,6 +63,7 @@ _TORCH_XLA = Callee(
     CONTRACTS["paged_attention"],
     (*_ARRAYS, "pages_per_compute_block", "megacore_mode", "attn_logits_soft_cap"),
     by_position=8,
+    on_tpu=True,
 )
 
 # torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py, 2.6 to 2.9; the soft cap is there since 2.7.
@@ -113,8 +123,8 @@ _OVERLOAD = ".default"  # the only one of each op; `torch.ops.xla.paged_attentio
 CALLEES: Mapping[str, Callee] = {
     f"{_TPU}.paged_attention": _JAX,
     f"{_TPU}.paged_attention_kernel.paged_attention": _JAX,
-    "kernel.paged_attention": _JAX,
-    "kernel.paged_attention.paged_attention": _JAX,
+    "kernel.paged_attention": _FRONT_DOOR,
+    "kernel.paged_attention.paged_attention": _FRONT_DOOR,
     f"{_XLA}.custom_kernel.paged_attention": _TORCH_XLA,
     "torch.ops.xla.paged_attention": _TORCH_XLA,
     f"torch.ops.xla.paged_attention{_OVERLOAD}": _TORCH_XLA,

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.codes import OWN_CODES, severity
-from shapecheck.contract import CORES, Contract
+from shapecheck.chip import CHIP_FACTS
+from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Cast, Fix, Resize, Rule
 
@@ -67,7 +68,7 @@ def _of_rule(uses: list[tuple[Contract, Rule]]) -> Explanation:
 def _notes(rule: Rule) -> Iterator[str]:
     if severity(rule.code) == "hint":
         yield f"A hint: off unless selected, with `--select {rule.code}`."
-    if CORES in rule.relation.names:
+    if not CHIP_FACTS.isdisjoint(rule.names):
         yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
     if rule.fix is not None:
         yield f"Fix: {' '.join(_repairs(rule.fix))}"

@@ -19,8 +19,8 @@ from codemods.search import counterexample
 from codemods.splitting import consistent, follows
 from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
-from shapecheck.chip import Chip
-from shapecheck.contract import CORES
+from shapecheck.chip import CHIP_FACTS, Chip
+from shapecheck.contract import ON_TPU
 from shapecheck.relation import UNKNOWN, Relation
 from shapecheck.rule import Rule, Verdict
 
@@ -64,13 +64,15 @@ class Judge:
         self.arguments = geometry.bind(self.callee, arrival)
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
+        self._on_tpu = not arrival.interpreted and (self.callee.on_tpu or bool(chips))
         self._outcomes: dict[Rule, Outcome] = {}
         self._conditional = any(condition.branch for condition in arrival.path)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply: those about a chip or about elements only where these are known."""
-        return tuple(self.callee.contract.applicable({**self._held, **({CORES: None} if self.chips else {})}))
+        facts = self.chips[0].facts if self.chips else {}
+        return tuple(self.callee.contract.applicable({**self._held, **facts, ON_TPU: self._on_tpu}))
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
@@ -79,7 +81,7 @@ class Judge:
         return self._outcomes[rule]
 
     def _judge(self, rule: Rule) -> Outcome:
-        names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.relation.names)
+        names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.names)
         owners = [name for name in names if name in self.arguments]
         spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
@@ -87,7 +89,7 @@ class Judge:
             several = " and ".join(f"`{name}`" for name, values in zip(owners, spread, strict=True) if len(values) > 1)
             return Outcome(Verdict.UNPROVEN, reason=Reason(f"{several} may have too many values", *self._place()))
         every = len(combinations)
-        if not any(name.endswith("_rank") for name in rule.relation.names):  # that is for the rule about ranks to say
+        if not any(name.endswith("_rank") for name in rule.names):  # that is for the rule about ranks to say
             combinations = [each for each in combinations if self._has_rank(owners, each)] or combinations
         outcomes: list[tuple[Formula, Outcome]] = []
         for combination in combinations:
@@ -98,7 +100,7 @@ class Judge:
             known = [each.formula for each in self.arrival.path] + [condition]
             if condition is False or not consistent(known):
                 continue
-            chips = self.chips if CORES in rule.relation.names else (None,)
+            chips = (None,) if CHIP_FACTS.isdisjoint(rule.names) else self.chips
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
         return self._join(outcomes, certain=len(combinations) == every and not self._conditional)
 
@@ -140,15 +142,32 @@ class Judge:
         held = self._held if arguments is self.arguments else geometry.values_of(self.callee, arguments)
         constants = self.constants if held is self._held else _constants(held)
         if chip is not None:
-            held = {**held, CORES: chip.cores_per_device}
-            constants = {**constants, CORES: chip.cores_per_device}
-        named = {name: self._value(name, held, arguments) for name in rule.relation.names}
+            held = {**held, **chip.facts}
+            constants = {**constants, **chip.facts}
+        outcome = self._judge_relation(rule.relation, arguments, held, constants, known)
+        if outcome.verdict is not Verdict.PROVEN or rule.enough is None:
+            return outcome
+        enough = self._judge_relation(rule.enough, arguments, held, constants, known)
+        if enough.verdict is Verdict.PROVEN:
+            return outcome
+        reason = enough.reason or Reason("what the compiler makes of it is not known to the byte", *self._place())
+        return Outcome(Verdict.UNPROVEN, outcome.values, constants, reason)
+
+    def _judge_relation(
+        self,
+        relation: Relation,
+        arguments: Mapping[str, Value],
+        held: Mapping[str, Value],
+        constants: Mapping[str, Any],
+        known: Sequence[Formula],
+    ) -> Outcome:
+        named = {name: self._value(name, held, arguments) for name in relation.names}
         values = {name: (value, self.origin(name)) for name, value in named.items()}
         if all(_is_known(value) for value in named.values()):
-            verdict = rule.judge(named)
+            verdict = Verdict.of(relation.evaluate(named))
             reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
             return Outcome(verdict, values, constants, reason)
-        formula = _formula_of(rule.relation, tuple((name, type(value), value) for name, value in named.items()))
+        formula = _formula_of(relation, tuple((name, type(value), value) for name, value in named.items()))
         if formula is None:
             return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()))
         used = set().union(*map(integers, (formula, *known)))

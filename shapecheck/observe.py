@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from shapecheck.chip import local_chip
-from shapecheck.contract import CORES, ArrayArgument, Contract
+from shapecheck.chip import CHIP_FACTS, CHIPS, local_chip
+from shapecheck.contract import ON_TPU, ArrayArgument, Contract
 from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Verdict
 
@@ -78,10 +78,11 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
 
 
 def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Look at the device only where a rule depends on it: asking for it starts JAX's backend."""
-    open_rules = (rule for rule in contract.rules if CORES in rule.relation.names and rule.judge(values) is not Verdict.PROVEN)
-    chip = local_chip() if any(open_rules) and "jax" in sys.modules else None
-    return {CORES: chip.cores_per_device} if chip else {}
+    """Look at the device only where the call breaks a rule on some chip: asking for it starts JAX's backend."""
+    rules = [rule for rule in contract.rules if rule.on_tpu or not CHIP_FACTS.isdisjoint(rule.names)]
+    verdicts = (rule.judge({**values, **chip.facts}) for rule in rules for chip in CHIPS)
+    chip = local_chip() if "jax" in sys.modules and any(each is Verdict.VIOLATED for each in verdicts) else None
+    return {**chip.facts} if chip else {ON_TPU: False}
 
 
 def sharding_note() -> tuple[str, ...]:

@@ -13,7 +13,12 @@ from shapecheck.rule import Rule
 
 def unless(condition: str, rule: Rule, **changes: Any) -> Rule:
     """Return the rule for calls of which the condition does not hold, with other changes to it."""
-    return replace(rule, relation=Relation(f"{condition} or ({rule.relation.text})"), **changes)
+
+    def weakened(relation: Relation) -> Relation:
+        return Relation(f"{condition} or ({relation.text})", relation.definitions)
+
+    enough = None if rule.enough is None else weakened(rule.enough)
+    return replace(rule, relation=weakened(rule.relation), enough=enough, **changes)
 
 
 def amended(
