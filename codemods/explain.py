@@ -61,8 +61,18 @@ def explain_all() -> str:
 
 def _of_rule(uses: list[tuple[Contract, Rule]]) -> Explanation:
     _, rule = uses[0]
-    demands = tuple(f"{contract.name}: {each.relation.text}" for contract, each in uses)
+    demands = tuple(line for contract, each in uses for line in _demands(contract, each))
     return Explanation(rule.code, rule.name, rule.message, rule.explanation, demands, tuple(_notes(rule)))
+
+
+def _demands(contract: Contract, rule: Rule) -> Iterator[str]:
+    """Yield what a contract demands, what is enough where that is more, and what the names in it stand for."""
+    yield f"{contract.name}: {rule.relation.text}"
+    if rule.enough is not None:
+        yield f"    which is certain if: {rule.enough.text}"
+    relations = [rule.relation] if rule.enough is None else [rule.relation, rule.enough]
+    used = dict(item for relation in relations for item in relation.used.items())
+    yield from (f"    {name} = {text}" for name, text in used.items())
 
 
 def _notes(rule: Rule) -> Iterator[str]:

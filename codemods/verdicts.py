@@ -64,15 +64,16 @@ class Judge:
         self.arguments = geometry.bind(self.callee, arrival)
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
-        self._on_tpu = not arrival.interpreted and (self.callee.on_tpu or bool(chips))
         self._outcomes: dict[Rule, Outcome] = {}
         self._conditional = any(condition.branch for condition in arrival.path)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply: those about a chip or about elements only where these are known."""
+        contract = self.callee.contract
+        on_tpu = (self.callee.on_tpu or bool(self.chips)) and not self.arrival.interpreted and contract.uses_tpu(self.constants)
         facts = self.chips[0].facts if self.chips else {}
-        return tuple(self.callee.contract.applicable({**self._held, **facts, ON_TPU: self._on_tpu}))
+        return tuple(contract.applicable({**self._held, **facts, ON_TPU: on_tpu}))
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""

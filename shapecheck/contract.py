@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import CHIP_FACTS, Chip
 from shapecheck.dtypes import bits_of
-from shapecheck.relation import UNKNOWN, RelationError, Values
+from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
 from shapecheck.rule import Fix, Rule, Verdict
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -98,6 +98,7 @@ class Contract:
         rules: its rules, in the order of their codes.
         aliases: further names that `geometry` takes, each standing for several:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
+        elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -108,6 +109,7 @@ class Contract:
     parameters: tuple[Parameter, ...]
     rules: tuple[Rule, ...]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    elsewhere: Relation | None = None
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -203,6 +205,10 @@ class Contract:
         for rule in self.rules:
             if not (rule.on_tpu and elsewhere) and all(name in values for name in rule.names if name in self.occasional):
                 yield rule
+
+    def uses_tpu(self, values: Values) -> bool:
+        """Say whether a call with these values is certain to run on the TPU, where there is one."""
+        return self.elsewhere is None or self.elsewhere.evaluate(values) is False
 
     def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""

@@ -82,7 +82,7 @@ def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any
     rules = [rule for rule in contract.rules if rule.on_tpu or not CHIP_FACTS.isdisjoint(rule.names)]
     verdicts = (rule.judge({**values, **chip.facts}) for rule in rules for chip in CHIPS)
     chip = local_chip() if "jax" in sys.modules and any(each is Verdict.VIOLATED for each in verdicts) else None
-    return {**chip.facts} if chip else {ON_TPU: False}
+    return {**chip.facts, ON_TPU: contract.uses_tpu(values)} if chip else {ON_TPU: False}
 
 
 def sharding_note() -> tuple[str, ...]:

@@ -60,8 +60,7 @@ class Relation:
         self.definitions = definitions or {}
         self.tree = _Expanding(expanded).visit(_parsed(self.text)) if expanded else self._written
         self._evaluate = _condition(self.tree, self.text)
-        seen = (node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
-        self.names = tuple(dict.fromkeys(name for name in seen if name not in _FUNCTIONS))
+        self.names = tuple(name for name in _names(self.tree) if name not in _FUNCTIONS)
 
     def evaluate(self, values: Values) -> Outcome:
         """Say whether the relation holds for `values`.
@@ -71,6 +70,15 @@ class Relation:
         hold or fail although a part of it is unknown.
         """
         return self._evaluate(values)
+
+    @property
+    def used(self) -> dict[str, str]:
+        """The definitions that it uses, itself or by way of others, in their order."""
+        names = _names(self._written)
+        for name, definition in reversed(self.definitions.items()):
+            if name in names:
+                names |= _names(_parsed(definition))
+        return {name: definition for name, definition in self.definitions.items() if name in names}
 
     def value(self, values: Values) -> Any:
         """Return what the expression comes to, for one that is a number and no relation; unknown like that."""
@@ -117,6 +125,11 @@ def _parsed(text: str) -> ast.expr:
         return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise RelationError(f"not an expression: {text!r} ({error.msg}, column {error.offset})") from None
+
+
+def _names(tree: ast.expr) -> dict[str, None]:
+    """Return the names in an expression, in the order in which they are met."""
+    return dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
 class _Expanding(ast.NodeTransformer):

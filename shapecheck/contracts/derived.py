@@ -32,7 +32,8 @@ def amended(
         without: the codes of those that do not apply.
         also: rules that the other contract does not have.
     """
-    kept = {rule.code: rule for rule in rules if rule.code not in frozenset(without)}
+    dropped = frozenset(without)
+    kept = {rule.code: rule for rule in rules if rule.code not in dropped}
     changed = [replace(rule, **changes.get(code, {})) for code, rule in kept.items()]
     return tuple(sorted([*changed, *also], key=lambda rule: rule.code))
 

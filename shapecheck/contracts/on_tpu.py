@@ -42,7 +42,7 @@ TPU_RULES = (
     Rule(
         "SC301",
         "head-dim-lanes",
-        Relation(f"head_dim % {LANES} == 0"),
+        Relation(f"head_dim % {LANES} == 0 or head_dim != k_pages_head_dim"),
         message=f"on a TPU, head_dim must be a multiple of {LANES}",
         explanation=(
             "A page is copied in whole rows of 128 lanes. Lowering raises a ValueError: 'the last two dimensions of your block "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
-from shapecheck.contracts.derived import amended, unless
+from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
 from shapecheck.relation import Relation
@@ -292,8 +292,6 @@ PAGED_ATTENTION = Contract(
 PORTABLE_PAGED_ATTENTION = replace(
     PAGED_ATTENTION,
     parameters=(*PAGED_ATTENTION.parameters, Parameter("implementation", default="auto")),
-    rules=tuple(
-        unless("implementation in ('interpret', 'xla')", rule) if rule.on_tpu else rule for rule in PAGED_ATTENTION.rules
-    ),
+    elsewhere=Relation("implementation in ('interpret', 'xla')"),
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""
