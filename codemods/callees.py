@@ -51,9 +51,7 @@ _JAX = Callee(
 )
 
 # kernel/paged_attention.py: the same call, which runs anywhere.
-_FRONT_DOOR = replace(
-    _JAX, contract=PORTABLE_PAGED_ATTENTION, positional=(*_JAX.positional, "implementation"), on_tpu=False
-)
+_FRONT_DOOR = replace(_JAX, contract=PORTABLE_PAGED_ATTENTION, positional=(*_JAX.positional, "implementation"), on_tpu=False)
 
 # torch_xla/experimental/custom_kernel.py, 2.4 to 2.9: the schema of the op and the Python function take their arguments in this
 # order. The soft cap is there since 2.5. Up to 2.6 the op's schema, `str megacore_mode=None`, has no place for a None that is

@@ -18,6 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 ON_TPU = "on_tpu"
 """What says of a call whether it runs on a TPU, beside the names that relations use."""
 
+
 @dataclass(frozen=True)
 class ArrayArgument:
     """An array argument and its axes.
@@ -193,8 +194,8 @@ class Contract:
         return self.complete(values)
 
     def judge(self, values: Values) -> dict[str, Verdict]:
-        """Return the verdict of every applicable rule, by code, for values as `geometry` gives them."""
-        return {rule.code: rule.judge(values) for rule in self.applicable(values)}
+        """Return the verdict of every applicable rule but hints, by code, for values as `geometry` gives them."""
+        return {rule.code: rule.judge(values) for rule in self.applicable(values) if not rule.is_hint}
 
     def applicable(self, values: Values) -> Iterator[Rule]:
         """Yield the rules that can be judged: those about a chip, or about elements, only where `values` has those.
@@ -213,7 +214,8 @@ class Contract:
     def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""
         changed = self.complete({**values, parameter: value})
-        return Verdict.worst(rule.judge(changed) for rule in self.applicable(changed) if parameter in rule.names)
+        speaking = (rule for rule in self.applicable(changed) if parameter in rule.names and not rule.is_hint)
+        return Verdict.worst(rule.judge(changed) for rule in speaking)
 
     def choices(self, rule: Rule, values: Values) -> Iterator[Any]:
         """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule.

@@ -54,11 +54,11 @@ class ContractError(TypeCheckError, ValueError):
 
 
 def violations_of(contract: Contract, values: Values) -> tuple[Violation, ...]:
-    """Return every rule of `contract` that is violated, with the values at fault."""
+    """Return every rule of `contract` that is violated, hints aside, with the values at fault."""
     return tuple(
         Violation(rule, _at_fault(rule, values), contract.advice(rule, values))
         for rule in contract.applicable(values)
-        if rule.judge(values) is Verdict.VIOLATED
+        if not rule.is_hint and rule.judge(values) is Verdict.VIOLATED
     )
 
 

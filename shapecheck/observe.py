@@ -79,7 +79,7 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
 
 def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
     """Look at the device only where the call breaks a rule on some chip: asking for it starts JAX's backend."""
-    rules = [rule for rule in contract.rules if rule.on_tpu or not CHIP_FACTS.isdisjoint(rule.names)]
+    rules = [rule for rule in contract.rules if not rule.is_hint and (rule.on_tpu or not CHIP_FACTS.isdisjoint(rule.names))]
     verdicts = (rule.judge({**values, **chip.facts}) for rule in rules for chip in CHIPS)
     chip = local_chip() if "jax" in sys.modules and any(each is Verdict.VIOLATED for each in verdicts) else None
     return {**chip.facts, ON_TPU: contract.uses_tpu(values)} if chip else {ON_TPU: False}

@@ -75,7 +75,7 @@ class Relation:
     def used(self) -> dict[str, str]:
         """The definitions that it uses, itself or by way of others, in their order."""
         names = _names(self._written)
-        for name, definition in reversed(self.definitions.items()):
+        for name, definition in reversed(list(self.definitions.items())):
             if name in names:
                 names |= _names(_parsed(definition))
         return {name: definition for name, definition in self.definitions.items() if name in names}

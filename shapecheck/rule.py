@@ -133,6 +133,11 @@ class Rule:
     on_tpu: bool = False
 
     @property
+    def is_hint(self) -> bool:
+        """Whether a call that breaks it may be meant as it is."""
+        return self.code.startswith("SC5")
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names whose values it takes to judge it."""
         return self.relation.names if self.enough is None else tuple(dict.fromkeys(self.relation.names + self.enough.names))

@@ -106,8 +106,8 @@ TPU_RULES = (
         enough=SMEM_ENOUGH,
         message="the page table and the lengths must fit into the scalar memory of one core",
         explanation=(
-            "All of `page_indices` and `lengths` is prefetched into scalar memory: 1 MiB on v4 to v7x, 4 bytes an entry, in units "
-            "of 512 bytes. The compiler says 'Ran out of memory in memory space smem', or 'Allocation (size=...) would exceed "
+            "All of `page_indices` and `lengths` is prefetched into scalar memory: 1 MiB on v4 to v7x, 4 bytes an entry, in "
+            "units of 512 bytes. The compiler says 'Ran out of memory in memory space smem', or 'Allocation (size=...) would exceed "
             "memory'. What it keeps for itself is 2560 bytes (libtpu 0.0.42, 0.0.50) or up to 5120 (0.0.52): between the two the "
             "rule is unproven. Split the batch, or take larger pages."
         ),
@@ -152,8 +152,8 @@ TPU_RULES = (
         enough=HBM_ENOUGH,
         message="the pages, with their scales broadcast to head_dim, must fit into the memory of one device",
         explanation=(
-            "Upstream broadcasts scales to head_dim before it calls the kernel: float32 scales of int8 pages take four times what "
-            "the pages do. The compiler says 'Ran out of memory on HBM, the total memory required for HLO temporaries (...) "
+            "Upstream broadcasts scales to head_dim before it calls the kernel: float32 scales of int8 pages take four times "
+            "what the pages do. The compiler says 'Ran out of memory on HBM, the total memory required for HLO temporaries (...) "
             "exceeds available HBM'. Only what this call takes is counted: the model is not. A v4 that is not in megacore mode "
             "has half of the memory: between the two the rule is unproven."
         ),
@@ -170,9 +170,8 @@ TPU_RULES = (
         ),
         message="on a TPU, pages must be of a dtype that the compiler can make bfloat16 of",
         explanation=(
-            "float8_e4m3, float8_e3m4 and float8_e5m2fnuz fail on every chip, float4_e2m1fn before v7x: 'Mosaic failed to compile "
-            "TPU kernel'. float8_e4m3fn, float8_e5m2 and int8 compile everywhere, although JAX's own tests skip int8 on v4 and "
-            "v6e, and bfloat16 with 8 KV heads on v7x."
+            "float8_e4m3, float8_e3m4 and float8_e5m2fnuz fail on every chip, float4_e2m1fn before v7x: 'Mosaic failed to "
+            "compile TPU kernel'. float8_e4m3fn, float8_e5m2, int8 and int4 compile everywhere."
         ),
         argument="k_pages",
         on_tpu=True,
@@ -188,6 +187,23 @@ TPU_RULES = (
         ),
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
+        on_tpu=True,
+    ),
+    Rule(
+        "SC505",
+        "skipped-upstream",
+        Relation(
+            "not (k_pages_scales_dtype is not None and chip_generation in (4, 6, 7))"
+            " and not (k_pages_dtype == 'bfloat16' and num_kv_heads == 8 and chip_generation == 7)"
+        ),
+        message="JAX's own tests leave this chip out for such pages",
+        explanation=(
+            "JAX's `tests/pallas/tpu_paged_attention_kernel_test.py` skips quantized pages on v4, where large blocks run out of "
+            "vector memory, and from v6e on ('Quantization is not supported on TPU v6'), and bfloat16 pages with 8 KV heads on "
+            'v7x. They compile (libtpu 0.0.42 to 0.0.52); compare the results with `implementation="xla"` of '
+            "`kernel.paged_attention` before you rely on them."
+        ),
+        argument="k_pages",
         on_tpu=True,
     ),
 )

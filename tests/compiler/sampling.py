@@ -13,7 +13,15 @@ Geometry: TypeAlias = dict[str, Any]
 
 CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")
 _BYTES = {"bfloat16": 2, "float32": 4, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "float16": 2}
-_SIZES = ("batch_size", "num_kv_heads", "pages_per_sequence", "pages_per_compute_block", "page_size", "head_dim", "total_num_pages")
+_SIZES = (
+    "batch_size",
+    "num_kv_heads",
+    "pages_per_sequence",
+    "pages_per_compute_block",
+    "page_size",
+    "head_dim",
+    "total_num_pages",
+)
 
 
 def anywhere(random: Random) -> Geometry:

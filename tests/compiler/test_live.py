@@ -53,9 +53,19 @@ def test_the_compiler_agrees_with_the_contract() -> None:
 @pytest.mark.parametrize("chip", ["v2", "v3"])
 def test_the_kernel_does_not_compile_for_older_chips(chip: str) -> None:
     geometry = {
-        **{"chip": chip, "batch_size": 2, "num_q_heads": 8, "num_kv_heads": 8, "head_dim": 128, "page_size": 16},
-        **{"pages_per_sequence": 4, "total_num_pages": 16, "pages_per_compute_block": 2, "megacore_mode": None},
-        **{"q_dtype": "float32", "pages_dtype": "float32", "scales_dtype": None},
+        "chip": chip,
+        "batch_size": 2,
+        "num_q_heads": 8,
+        "num_kv_heads": 8,
+        "head_dim": 128,
+        "page_size": 16,
+        "pages_per_sequence": 4,
+        "total_num_pages": 16,
+        "pages_per_compute_block": 2,
+        "megacore_mode": None,
+        "q_dtype": "float32",
+        "pages_dtype": "float32",
+        "scales_dtype": None,
     }
     with Compiler() as compiler:
         error = compiler.ask(geometry, seconds=60)
