@@ -14,6 +14,10 @@ SUBLANES: Final = 8
 """The shape of a vector register, of 32-bit elements, on every generation here. Source: JAX's `jax/_src/tpu_info.py`."""
 
 
+FIRST_GENERATION: Final = 4
+"""The first whose matrix unit multiplies bfloat16, which the kernels make of everything."""
+
+
 @dataclass(frozen=True)
 class Chip:
     """One TPU generation, as one JAX device sees it.

@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from shapecheck.axes import UNNAMED, VARIADIC
-from shapecheck.chip import CHIP_FACTS, Chip
+from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
 from shapecheck.dtypes import bits_of
 from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
 from shapecheck.rule import Fix, Rule, Verdict
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_REMEMBERED = 1024  # geometries
 
 ON_TPU = "on_tpu"
 """What says of a call whether it runs on a TPU, beside the names that relations use."""
@@ -210,6 +212,30 @@ class Contract:
     def uses_tpu(self, values: Values) -> bool:
         """Say whether a call with these values is certain to run on the TPU, where there is one."""
         return self.elsewhere is None or self.elsewhere.evaluate(values) is False
+
+    def fails_on_a_chip(self, values: Values) -> bool:
+        """Say whether a call breaks a rule about the TPU on one of the chips that the kernels are for.
+
+        Which is remembered: to judge all rules on all chips takes longer than everything else that a call is checked for.
+        """
+        try:
+            known = frozenset(values.items())
+            if known not in self._failing:
+                if len(self._failing) >= _REMEMBERED:
+                    self._failing.clear()
+                self._failing[known] = self._fails_on_a_chip(values)
+            return self._failing[known]
+        except TypeError:  # a value that cannot be hashed
+            return self._fails_on_a_chip(values)
+
+    @cached_property
+    def _failing(self) -> dict[frozenset[tuple[str, Any]], bool]:
+        return {}
+
+    def _fails_on_a_chip(self, values: Values) -> bool:
+        rules = [each for each in self.rules if not each.is_hint and (each.on_tpu or not CHIP_FACTS.isdisjoint(each.names))]
+        chips = (chip for chip in CHIPS if chip.generation >= FIRST_GENERATION)
+        return any(rule.judge({**values, **chip.facts}) is Verdict.VIOLATED for chip in chips for rule in rules)
 
     def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""

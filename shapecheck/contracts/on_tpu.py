@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shapecheck.chip import LANES
+from shapecheck.chip import FIRST_GENERATION, LANES
 from shapecheck.contracts.memory import (
     HBM_ENOUGH,
     HBM_NEEDED,
@@ -107,9 +107,9 @@ TPU_RULES = (
         message="the page table and the lengths must fit into the scalar memory of one core",
         explanation=(
             "All of `page_indices` and `lengths` is prefetched into scalar memory: 1 MiB on v4 to v7x, 4 bytes an entry, in "
-            "units of 512 bytes. The compiler says 'Ran out of memory in memory space smem', or 'Allocation (size=...) would exceed "
-            "memory'. What it keeps for itself is 2560 bytes (libtpu 0.0.42, 0.0.50) or up to 5120 (0.0.52): between the two the "
-            "rule is unproven. Split the batch, or take larger pages."
+            "units of 512 bytes. The compiler says 'Ran out of memory in memory space smem', or 'Allocation (size=...) would "
+            "exceed memory'. For itself it keeps 2560 bytes (libtpu 0.0.42, 0.0.50), or up to 5120 (0.0.52): between the two "
+            "the rule is unproven. Split the batch, or take larger pages."
         ),
         argument="page_indices",
         advice=smem_advice,
@@ -136,7 +136,7 @@ TPU_RULES = (
     Rule(
         "SC308",
         "chip-generation",
-        Relation("chip_generation >= 4"),
+        Relation(f"chip_generation >= {FIRST_GENERATION}"),
         message="the kernel is for v4 and later",
         explanation=(
             "The matrix units of v2 and v3 take no bfloat16 operands: 'Unsupported matmul RHS type on target: "
