@@ -144,7 +144,8 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
                 held = program.source(path)
                 if path in wanted and held is not None:
                     key = (id(node), each.callee.contract.name)
-                    sites.setdefault(key, Site(held, node, each.callee)).arrived.append(each)
+                    arrival = replace(each, interpreted=program.interprets(path) or program.interprets(source.path))
+                    sites.setdefault(key, Site(held, node, each.callee)).arrived.append(arrival)
             for node in execution.unfinished:
                 unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))
 
@@ -174,7 +175,7 @@ def judges_of(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
     judges: dict[Hashable, Judge] = {}
     for arrival in site.arrived:
         values = (arrival.positional, *sorted(arrival.keywords.items(), key=itemgetter(0)), *arrival.case.items())
-        key = (arrival.callee.name, arrival.path, arrival.spread, arrival.expected, *map(_distinct, values))
+        key = (arrival.callee.name, arrival.path, arrival.spread, arrival.expected, arrival.interpreted, *map(_distinct, values))
         judge = Judge(arrival, chips)
         with suppress(TypeError):  # a value that cannot be hashed
             judge = judges.setdefault(key, judge)

@@ -12,6 +12,7 @@ from codemods.codes import OWN_CODES, SIGNATURE
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.derived import switched
+from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
 
@@ -33,12 +34,14 @@ class Callee:
         signature: its parameters. Of several versions it takes what any of them takes: a parameter that one of them lacks, or
             has a default for, is optional.
         renamed: the contract's names of the parameters that it calls otherwise, by its own names.
+        on_tpu: whether it runs on a TPU only, unless Pallas interprets it.
     """
 
     name: str
     contract: Contract
     signature: Signature
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    on_tpu: bool = False
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -95,8 +98,12 @@ _ARRAYS = "q, k_pages, v_pages, lengths, page_indices"
 _KEYWORDS = "mask_value=..., attn_logits_soft_cap=..., pages_per_compute_block, megacore_mode=..., inline_seq_dim=..."
 
 # jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py, JAX 0.10 to 0.12.
-_JAX = Callee("paged_attention", CONTRACTS["paged_attention"], _signature(f"{_ARRAYS}, *, {_KEYWORDS}"))
-_FRONT_DOOR = replace(_JAX, signature=_signature(f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..."))
+_JAX = Callee("paged_attention", CONTRACTS["paged_attention"], _signature(f"{_ARRAYS}, *, {_KEYWORDS}"), on_tpu=True)
+
+# kernel/paged_attention.py: the same call, which runs anywhere.
+_FRONT_DOOR = replace(
+    _JAX, contract=PORTABLE_PAGED_ATTENTION, signature=_signature(f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..."), on_tpu=False
+)
 
 # torch_xla/experimental/custom_kernel.py, 2.4 to 2.9: the schema of the op and the Python function take their arguments in this
 # order. The soft cap is there since 2.5. Up to 2.6 the op's schema, `str megacore_mode=None`, has no place for a None that is
@@ -105,6 +112,7 @@ _TORCH_XLA = Callee(
     "paged_attention",
     CONTRACTS["paged_attention"],
     _signature(f"{_ARRAYS}, pages_per_compute_block, megacore_mode=..., attn_logits_soft_cap=..."),
+    on_tpu=True,
 )
 
 # torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py, 2.6 to 2.9; the soft cap is there since 2.7.

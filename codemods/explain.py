@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.codes import OWN_CODES, code_of, no_rule, severity
-from shapecheck.contract import CORES, Contract
+from shapecheck.chip import CHIP_FACTS
+from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Cast, Fix, Resize, Rule
 
@@ -56,14 +57,24 @@ def explain_all() -> str:
 
 def _of_rule(uses: list[tuple[Contract, Rule]]) -> Explanation:
     _, rule = uses[0]
-    demands = tuple(f"{contract.name}: {each.relation.text}" for contract, each in uses)
+    demands = tuple(line for contract, each in uses for line in _demands(contract, each))
     return Explanation(rule.code, rule.name, rule.message, rule.explanation, demands, tuple(_notes(rule)))
+
+
+def _demands(contract: Contract, rule: Rule) -> Iterator[str]:
+    """Yield what a contract demands, what is enough where that is more, and what the names in it stand for."""
+    yield f"{contract.name}: {rule.relation.text}"
+    if rule.enough is not None:
+        yield f"    which is certain if: {rule.enough.text}"
+    relations = [rule.relation] if rule.enough is None else [rule.relation, rule.enough]
+    used = dict(item for relation in relations for item in relation.used.items())
+    yield from (f"    {name} = {text}" for name, text in used.items())
 
 
 def _notes(rule: Rule) -> Iterator[str]:
     if severity(rule.code) == "hint":
         yield f"A hint: off unless selected, with `--select {rule.code}`."
-    if CORES in rule.relation.names:
+    if not CHIP_FACTS.isdisjoint(rule.names):
         yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
     if rule.fix is not None:
         yield f"Fix: {' '.join(_repairs(rule.fix))}"

@@ -61,19 +61,20 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
         case Array(shape, dtype):
             values = array.sizes(shape) | _dtype(f"{name}_dtype", dtype, value.library) | _extremes(name, value)
             plain: dict[str, Value] = {f"{name}_scales_shape": None, f"{name}_scales_dtype": None}
-            return values | (plain if array.quantizable else {})
+            values |= plain if array.quantizable else {}
         case Quantized(weight, scales) if array.quantizable:
             values = array.sizes(weight.shape) | _dtype(f"{name}_dtype", weight.dtype, weight.library)
             values |= _dtype(f"{name}_scales_dtype", scales.dtype, scales.library)
-            return values | {f"{name}_scales_shape": scales.shape}
+            values |= {f"{name}_scales_shape": scales.shape}
         case Opaque(dtype=dtype):
-            return {
+            values = {
                 f"{name}_rank": value.rank,
                 **({f"{name}_dtype": value.attribute("dtype")} if dtype is None else _dtype(f"{name}_dtype", dtype, "")),
                 **{f"{name}_{axis}": value.shape.item(index) for axis, index in array.positions.items()},
             }
         case _:
             return {}
+    return values | array.bits(values)
 
 
 def _extremes(name: str, array: Array) -> dict[str, int]:
@@ -124,7 +125,7 @@ def missing(name: str, argument: str, value: Value, node: ast.expr | None, arriv
     elif value is UNKNOWN:
         reason = Reason(_not_shown(argument, arrival), path, call.lineno)
     elif isinstance(value, Array | Quantized):
-        why = f"the dtype of `{text}` is not known" if name.endswith("dtype") else f"`{text}` has another rank"
+        why = f"the dtype of `{text}` is not known" if name.endswith(("dtype", "bits")) else f"`{text}` has another rank"
         reason = Reason(why, path, call.lineno)
     else:
         reason = Reason(f"`{text}` is not known to be an array", path, call.lineno)

@@ -34,14 +34,16 @@ class Geometry:
 def geometries(judges: Sequence[Judge], *, unreached: Reason | None, unseen: Reason | None) -> Iterator[Geometry]:
     """Yield what is known of each execution that reaches a call, and of each alternative of its arguments.
 
-    Nothing is yielded for a kernel that the compiler does not have, or where the source expects the call to fail.
+    Nothing is yielded for a kernel that the compiler does not have, or where it is not run on a TPU, or is expected to fail.
 
     Args:
         judges: the executions.
         unreached: why none is known, if none is.
         unseen: why there may be others, if there may.
     """
-    judges = [judge for judge in judges if not judge.arrival.expected and _has_kernel(judge.callee)]
+    judges = [
+        judge for judge in judges if not (judge.arrival.expected or judge.arrival.interpreted) and _has_kernel(judge.callee)
+    ]
     if judges and unseen:
         yield Geometry({}, dict.fromkeys(missing({}), str(unseen)), certain=False)
     for judge in judges:
@@ -57,6 +59,8 @@ def geometries(judges: Sequence[Judge], *, unreached: Reason | None, unseen: Rea
                 continue
             arguments = {owner: value for owner, (_, value) in zip(owners, combination, strict=True)}
             values = certain(geometry.values_of(judge.callee, arguments))
+            if values.get("implementation") in ("interpret", "xla"):  # of our front door, elsewhere than on a TPU
+                continue
             unknown = {name: str(unreached or judge.why(name, arguments) or "not known") for name in missing(values)}
             yield Geometry(values, unknown, certain=len(combinations) == 1 and not judge.conditional)
 

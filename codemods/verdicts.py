@@ -20,8 +20,8 @@ from codemods.search import counterexample
 from codemods.splitting import consistent, follows
 from codemods.terms import Term, symbols
 from codemods.values import Opaque, Quantized, Reason, Value, describe, is_constant
-from shapecheck.chip import Chip
-from shapecheck.contract import CORES
+from shapecheck.chip import CHIP_FACTS, Chip
+from shapecheck.contract import ON_TPU
 from shapecheck.relation import UNKNOWN, Relation
 from shapecheck.rule import Rule, Verdict
 
@@ -71,7 +71,10 @@ class Judge:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply: those about a chip or about elements only where these are known."""
-        return (*self.callee.contract.applicable({**self._held, **({CORES: None} if self.chips else {})}), FITS)
+        contract = self.callee.contract
+        on_tpu = (self.callee.on_tpu or bool(self.chips)) and not self.arrival.interpreted and contract.uses_tpu(self.constants)
+        facts = self.chips[0].facts if self.chips else {}
+        return (*contract.applicable({**self._held, **facts, ON_TPU: on_tpu}), FITS)
 
     @property
     def quantized(self) -> Iterator[str]:
@@ -97,7 +100,7 @@ class Judge:
         return self._join([(True, Outcome(Verdict.VIOLATED, values))], certain=not self.conditional)
 
     def _judge(self, rule: Rule) -> Outcome:
-        names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.relation.names)
+        names = dict.fromkeys(self.callee.contract.owners.get(name) for name in rule.names)
         owners = [name for name in names if name in self.arguments]
         spread = [geometry.alternatives(self.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
@@ -105,7 +108,7 @@ class Judge:
             several = " and ".join(f"`{name}`" for name, values in zip(owners, spread, strict=True) if len(values) > 1)
             return Outcome(Verdict.UNPROVEN, reason=Reason(f"{several} may have too many values", *self._place()))
         every = len(combinations)
-        if not any(name.endswith("_rank") for name in rule.relation.names):  # that is for the rule about ranks to say
+        if not any(name.endswith("_rank") for name in rule.names):  # that is for the rule about ranks to say
             combinations = [each for each in combinations if self._has_rank(owners, each)] or combinations
         outcomes: list[tuple[Formula, Outcome]] = []
         for combination in combinations:
@@ -116,7 +119,7 @@ class Judge:
             known = [each.formula for each in self.arrival.path] + [condition]
             if condition is False or not consistent(known):
                 continue
-            chips = self.chips if CORES in rule.relation.names else (None,)
+            chips = (None,) if CHIP_FACTS.isdisjoint(rule.names) else self.chips
             outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
         return self._join(outcomes, certain=len(combinations) == every and not self.conditional)
 
@@ -158,15 +161,32 @@ class Judge:
         held = self._held if arguments is self.arguments else geometry.values_of(self.callee, arguments)
         constants = self.constants if held is self._held else certain(held)
         if chip is not None:
-            held = {**held, CORES: chip.cores_per_device}
-            constants = {**constants, CORES: chip.cores_per_device}
-        named = {name: self._value(name, held, arguments) for name in rule.relation.names}
+            held = {**held, **chip.facts}
+            constants = {**constants, **chip.facts}
+        outcome = self._judge_relation(rule.relation, arguments, held, constants, known)
+        if outcome.verdict is not Verdict.PROVEN or rule.enough is None:
+            return outcome
+        enough = self._judge_relation(rule.enough, arguments, held, constants, known)
+        if enough.verdict is Verdict.PROVEN:
+            return outcome
+        reason = enough.reason or Reason("what the compiler makes of it is not known to the byte", *self._place())
+        return Outcome(Verdict.UNPROVEN, outcome.values, constants, reason)
+
+    def _judge_relation(
+        self,
+        relation: Relation,
+        arguments: Mapping[str, Value],
+        held: Mapping[str, Value],
+        constants: Mapping[str, Any],
+        known: Sequence[Formula],
+    ) -> Outcome:
+        named = {name: self._value(name, held, arguments) for name in relation.names}
         values = {name: (value, self.origin(name)) for name, value in named.items()}
         if all(_is_known(value) for value in named.values()):
-            verdict = rule.judge(named)
+            verdict = Verdict.of(relation.evaluate(named))
             reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
             return Outcome(verdict, values, constants, reason)
-        formula = _formula_of(rule.relation, tuple((name, type(value), value) for name, value in named.items()))
+        formula = _formula_of(relation, tuple((name, type(value), value) for name, value in named.items()))
         if formula is None:
             return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()))
         used = set().union(*map(integers, (formula, *known)))

@@ -18,7 +18,7 @@ from kernel.implementation import (
     attend_with_xla,
 )
 from shapecheck import contract
-from shapecheck.contracts import PAGED_ATTENTION
+from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 
 # `Any`: whatever has a shape and a dtype, be it of jax, traced or not, or of numpy.
 PlainPages: TypeAlias = Real[Any, "num_kv_heads total_num_pages page_size head_dim"]
@@ -40,7 +40,7 @@ _IMPLEMENTATIONS: Final[dict[str, Attend]] = {
 }
 
 
-@contract(PAGED_ATTENTION)
+@contract(PORTABLE_PAGED_ATTENTION)
 def paged_attention(
     q: Float[Any, "batch_size num_q_heads head_dim"],
     k_pages: PlainPages | QuantizedPages,

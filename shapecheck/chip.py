@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+LANES: Final = 128
+SUBLANES: Final = 8
+"""The shape of a vector register, of 32-bit elements, on every generation here. Source: JAX's `jax/_src/tpu_info.py`."""
+
+
+FIRST_GENERATION: Final = 4
+"""The first whose matrix unit multiplies bfloat16, which the kernels make of everything."""
 
 
 @dataclass(frozen=True)
 class Chip:
     """One TPU generation, as one JAX device sees it.
 
+    Sources: JAX's `jax/_src/tpu_info.py` for cores, SMEM and DMA granules; what the compiler says is full for VMEM and HBM,
+    which is the same in libtpu 0.0.42 and 0.0.50.
+
     Attributes:
         name: the name used by `--chip` and `[tool.shapecheck] chips`.
         device_kinds: what `jax.Device.device_kind` says on it.
-        cores_per_device: TensorCores that share one JAX device: 2 where megacore fuses them (v4 and v5p). A v7x
-            chip has two cores as well, but each is a device of its own. Source: JAX's `jax/_src/pallas/mosaic/tpu_info.py`.
+        generation: the number in its name.
+        cores_per_device: TensorCores that share one JAX device: 2 where megacore fuses them (v4 and v5p). A v2, v3 or v7x
+            chip has two cores as well, but each is a device of its own.
+        smem_bytes: scalar memory of one core, into which a kernel's prefetched scalars go.
+        vmem_bytes: vector memory that one kernel may take, the compiler's `xla_tpu_scoped_vmem_limit_kib`; a core has more of
+            it since v5e.
+        hbm_bytes: what the compiler gives to one device, without what it keeps for itself. One of a v4 that is not in
+            megacore mode has half of it.
+        dma_granule_bytes: the unit of a SparseCore's transfers; None where there is none, or JAX does not state it.
     """
 
     name: str
     device_kinds: tuple[str, ...]
+    generation: int
     cores_per_device: int
+    smem_bytes: int
+    vmem_bytes: int
+    hbm_bytes: int
+    dma_granule_bytes: int | None = None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a relation may use, by name."""
+        return {fact: getattr(self, attribute) for fact, attribute in _FACTS.items()}
 
 
+_FACTS = {
+    "chip_generation": "generation",
+    "cores_per_device": "cores_per_device",
+    "smem_bytes": "smem_bytes",
+    "vmem_bytes": "vmem_bytes",
+    "hbm_bytes": "hbm_bytes",
+}
+CHIP_FACTS = frozenset(_FACTS)
+"""The names that a declared chip defines."""
+
+# fmt: off
 CHIPS: tuple[Chip, ...] = (
-    Chip("v4", ("TPU v4",), cores_per_device=2),
-    Chip("v5e", ("TPU v5 lite", "TPU v5e"), cores_per_device=1),
-    Chip("v5p", ("TPU v5", "TPU v5p"), cores_per_device=2),
-    Chip("v6e", ("TPU v6 lite", "TPU v6e"), cores_per_device=1),
-    Chip("tpu7x", ("TPU7x",), cores_per_device=1),
+    Chip("v2", ("TPU v2",), 2, 1, 16 * KIB, 16 * MIB, 7660 * MIB),
+    Chip("v3", ("TPU v3",), 3, 1, 16 * KIB, 16 * MIB, 15852 * MIB),
+    Chip("v4", ("TPU v4",), 4, 2, MIB, 16 * MIB, 31488 * MIB),
+    Chip("v5e", ("TPU v5 lite", "TPU v5e"), 5, 1, MIB, 16 * MIB, 16128 * MIB),
+    Chip("v5p", ("TPU v5", "TPU v5p"), 5, 2, MIB, 16 * MIB, 98028 * MIB, dma_granule_bytes=32),
+    Chip("v6e", ("TPU v6 lite", "TPU v6e"), 6, 1, MIB, 32 * MIB, 31990 * MIB, dma_granule_bytes=32),
+    Chip("tpu7x", ("TPU7x",), 7, 1, MIB, 32 * MIB, 97014 * MIB, dma_granule_bytes=32),
 )
+# fmt: on
 
 
 def chip_of(name: str) -> Chip:

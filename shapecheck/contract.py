@@ -8,24 +8,27 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from shapecheck.axes import UNNAMED, VARIADIC
-from shapecheck.chip import Chip
-from shapecheck.relation import UNKNOWN, RelationError, Values
+from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
+from shapecheck.dtypes import bits_of
+from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
 from shapecheck.rule import Fix, Rule, Verdict
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-CORES = "cores_per_device"
-"""The name that a declared chip defines."""
+_REMEMBERED = 1024  # geometries
+
+ON_TPU = "on_tpu"
+"""What says of a call whether it runs on a TPU, beside the names that relations use."""
 
 
 @dataclass(frozen=True)
 class ArrayArgument:
     """An array argument and its axes.
 
-    Each array argument `a` puts these names at the disposal of relations: `a_rank`, `a_shape`, `a_dtype`, and
-    `a_AXIS` for each axis. The plain `AXIS` is the size at its first occurrence in the signature. An argument that may
-    be quantized adds `a_scales_shape` and `a_scales_dtype`, None for plain pages. Where the elements are known, `a_min`
-    and `a_max` are the least and the greatest.
+    Each array argument `a` puts these names at the disposal of relations: `a_rank`, `a_shape`, `a_dtype`, `a_bits` of one
+    element, and `a_AXIS` for each axis. The plain `AXIS` is the size at its first occurrence in the signature. An argument
+    that may be quantized adds `a_scales_shape` and `a_scales_dtype`, None for plain pages, and `a_scales_bits`, then 0.
+    Where the elements are known, `a_min` and `a_max` are the least and the greatest.
 
     Attributes:
         name: the parameter's name.
@@ -54,11 +57,18 @@ class ArrayArgument:
             values |= {f"{self.name}_{axis}": shape[index] for axis, index in self.positions.items()}
         return values
 
+    def bits(self, values: Values) -> dict[str, int]:
+        """Return the names that follow from dtypes, as far as these are known."""
+        names = (self.name, f"{self.name}_scales") if self.quantizable else (self.name,)
+        widths = ((f"{name}_bits", bits_of(values.get(f"{name}_dtype", UNKNOWN))) for name in names)
+        return {name: width for name, width in widths if width is not None}
+
     def origins(self) -> Iterator[tuple[str, str]]:
         """Yield each name with the expression a user would write for it."""
         yield f"{self.name}_rank", f"{self.name}.ndim"
         yield f"{self.name}_shape", f"{self.name}.shape"
         yield f"{self.name}_dtype", f"{self.name}.dtype"
+        yield f"{self.name}_bits", f"{self.name}.dtype"
         yield f"{self.name}_min", f"{self.name}.min()"
         yield f"{self.name}_max", f"{self.name}.max()"
         for axis, index in self.positions.items():
@@ -66,6 +76,7 @@ class ArrayArgument:
         if self.quantizable:
             yield f"{self.name}_scales_shape", f"{self.name}.scales.shape"
             yield f"{self.name}_scales_dtype", f"{self.name}.scales.dtype"
+            yield f"{self.name}_scales_bits", f"{self.name}.scales.dtype"
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,7 @@ class Contract:
         rules: its rules, in the order of their codes.
         aliases: further names that `geometry` takes, each standing for several:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
+        elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -100,10 +112,11 @@ class Contract:
     parameters: tuple[Parameter, ...]
     rules: tuple[Rule, ...]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    elsewhere: Relation | None = None
 
     def __post_init__(self) -> None:
         for rule in self.rules:
-            if unknown := [name for name in rule.relation.names if name not in self.origins]:
+            if unknown := [name for name in rule.names if name not in self.origins]:
                 known = ", ".join(sorted(self.origins))
                 raise RelationError(
                     f"{self.name}: {rule.relation.text!r} uses {', '.join(unknown)}; the signature defines: {known}"
@@ -118,7 +131,7 @@ class Contract:
         for parameter in self.parameters:
             origins[parameter.name] = parameter.name
             origins[f"{parameter.name}_type"] = f"type({parameter.name})"
-        return origins | {CORES: "the chip"}
+        return origins | dict.fromkeys(CHIP_FACTS, "the chip")
 
     @cached_property
     def owners(self) -> dict[str, str]:
@@ -133,7 +146,7 @@ class Contract:
     @cached_property
     def occasional(self) -> frozenset[str]:
         """The names that a call defines only on occasion: where a chip is declared, or the elements of an array are known."""
-        return frozenset({CORES, *(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))})
+        return CHIP_FACTS.union(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))
 
     @cached_property
     def axes(self) -> dict[str, tuple[str, ...]]:
@@ -145,14 +158,15 @@ class Contract:
         return axes
 
     def complete(self, values: Values) -> dict[str, Any]:
-        """Add to a call's names those that follow: plain axes from their first occurrence, types of parameters."""
+        """Add to a call's names those that follow: plain axes from their first occurrence, widths and types."""
         plain = {axis: values.get(qualified[0], UNKNOWN) for axis, qualified in self.axes.items()}
         types = {
             f"{parameter.name}_type": type(value).__name__
             for parameter in self.parameters
             if (value := values.get(parameter.name, UNKNOWN)) is not UNKNOWN
         }
-        return {**plain, **values, **types}
+        widths = {name: width for array in self.arrays for name, width in array.bits(values).items()}
+        return {**plain, **values, **types, **widths}
 
     def geometry(self, *, chip: Chip | None = None, **stated: Any) -> dict[str, Any]:
         """Return the values of every name, for a geometry stated by axis, parameter, dtype and alias.
@@ -178,23 +192,56 @@ class Contract:
             if array.quantizable and scales is not UNKNOWN:
                 values.setdefault(f"{array.name}_scales_shape", None if scales is None else (*shape[:-1], 1))
         if chip is not None:
-            values[CORES] = chip.cores_per_device
+            values |= chip.facts
         return self.complete(values)
 
     def judge(self, values: Values) -> dict[str, Verdict]:
-        """Return the verdict of every applicable rule, by code, for values as `geometry` gives them."""
-        return {rule.code: rule.judge(values) for rule in self.applicable(values)}
+        """Return the verdict of every applicable rule but hints, by code, for values as `geometry` gives them."""
+        return {rule.code: rule.judge(values) for rule in self.applicable(values) if not rule.is_hint}
 
     def applicable(self, values: Values) -> Iterator[Rule]:
-        """Yield the rules that can be judged: those about a chip, or about elements, only where `values` has those."""
+        """Yield the rules that can be judged: those about a chip, or about elements, only where `values` has those.
+
+        Those about the TPU only where `values` does not say that the call runs elsewhere.
+        """
+        elsewhere = values.get(ON_TPU) is False
         for rule in self.rules:
-            if all(name in values for name in rule.relation.names if name in self.occasional):
+            if not (rule.on_tpu and elsewhere) and all(name in values for name in rule.names if name in self.occasional):
                 yield rule
+
+    def uses_tpu(self, values: Values) -> bool:
+        """Say whether a call with these values is certain to run on the TPU, where there is one."""
+        return self.elsewhere is None or self.elsewhere.evaluate(values) is False
+
+    def fails_on_a_chip(self, values: Values) -> bool:
+        """Say whether a call breaks a rule about the TPU on one of the chips that the kernels are for.
+
+        Which is remembered: to judge all rules on all chips takes longer than everything else that a call is checked for.
+        """
+        try:
+            known = frozenset(values.items())
+            if known not in self._failing:
+                if len(self._failing) >= _REMEMBERED:
+                    self._failing.clear()
+                self._failing[known] = self._fails_on_a_chip(values)
+            return self._failing[known]
+        except TypeError:  # a value that cannot be hashed
+            return self._fails_on_a_chip(values)
+
+    @cached_property
+    def _failing(self) -> dict[frozenset[tuple[str, Any]], bool]:
+        return {}
+
+    def _fails_on_a_chip(self, values: Values) -> bool:
+        rules = [each for each in self.rules if not each.is_hint and (each.on_tpu or not CHIP_FACTS.isdisjoint(each.names))]
+        chips = (chip for chip in CHIPS if chip.generation >= FIRST_GENERATION)
+        return any(rule.judge({**values, **chip.facts}) is Verdict.VIOLATED for chip in chips for rule in rules)
 
     def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""
         changed = self.complete({**values, parameter: value})
-        return Verdict.worst(rule.judge(changed) for rule in self.applicable(changed) if parameter in rule.relation.names)
+        speaking = (rule for rule in self.applicable(changed) if parameter in rule.names and not rule.is_hint)
+        return Verdict.worst(rule.judge(changed) for rule in speaking)
 
     def choices(self, rule: Rule, values: Values) -> Iterator[Any]:
         """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule.

@@ -56,7 +56,7 @@ class ContractError(TypeCheckError, ValueError):
 
 
 def violations_of(contract: Contract, values: Values) -> tuple[Violation, ...]:
-    """Return every rule of `contract` that is violated, with the values at fault.
+    """Return every rule of `contract` that is violated, hints aside, with the values at fault.
 
     A relation that has no value for a call, as it divides by 0, does not hold. Where others are violated, it is these that tell
     why, as that of a block that must be positive does.
@@ -64,7 +64,7 @@ def violations_of(contract: Contract, values: Values) -> tuple[Violation, ...]:
     violated = tuple(
         Violation(rule, _at_fault(rule, values), contract.advice(rule, values))
         for rule in contract.applicable(values)
-        if rule.judge(values) is Verdict.VIOLATED
+        if not rule.is_hint and rule.judge(values) is Verdict.VIOLATED
     )
     return violated or tuple(
         Violation(rule, {name: values[name] for name in rule.relation.names}, "", undefined)

@@ -8,9 +8,8 @@ from numbers import Integral
 from typing import Any
 
 from shapecheck.chip import local_chip
-from shapecheck.contract import CORES, ArrayArgument, Contract
+from shapecheck.contract import ON_TPU, ArrayArgument, Contract
 from shapecheck.relation import UNKNOWN
-from shapecheck.rule import Verdict
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
@@ -78,10 +77,12 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
 
 
 def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Look at the device only where a rule depends on it: asking for it starts JAX's backend."""
-    open_rules = (rule for rule in contract.rules if CORES in rule.relation.names and rule.judge(values) is not Verdict.PROVEN)
-    chip = local_chip() if any(open_rules) and "jax" in sys.modules else None
-    return {CORES: chip.cores_per_device} if chip else {}
+    """Look at the device only where the call breaks a rule on some chip: asking for it starts JAX's backend.
+
+    A v2 or v3 breaks SC308 whatever the call. There, one that keeps all other rules is left to the compiler.
+    """
+    chip = local_chip() if "jax" in sys.modules and contract.fails_on_a_chip(values) else None
+    return {**chip.facts, ON_TPU: contract.uses_tpu(values)} if chip else {ON_TPU: False}
 
 
 def sharding_note() -> tuple[str, ...]:

@@ -36,23 +36,31 @@ class Relation:
     The language: names, int, float, str and None literals, tuples, `+ - * // %`, comparisons, `is`, `in`,
     `and or not`, conditional expressions, and calls of `min`, `max` and `abs`. Anything else raises
     `RelationError` here, not when a call is judged.
+
+    Attributes:
+        text: what was written.
+        definitions: what some of its names stand for: expressions in the same language, of earlier names if of such names.
+        tree: the whole of it, with definitions in place of their names.
+        names: the names in the tree, in the order in which they are met.
     """
 
-    __slots__ = ("_evaluate", "names", "text", "tree")
+    __slots__ = ("_evaluate", "_written", "definitions", "names", "text", "tree")
 
     text: str
+    definitions: Mapping[str, str]
     tree: ast.expr
     names: tuple[str, ...]
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, definitions: Mapping[str, str] | None = None) -> None:
         self.text = " ".join(text.split())
-        try:
-            self.tree = ast.parse(self.text, mode="eval").body
-        except SyntaxError as error:
-            raise RelationError(f"not an expression: {text!r} ({error.msg}, column {error.offset})") from None
+        self._written = _parsed(self.text)
+        expanded: dict[str, ast.expr] = {}
+        for name, definition in (definitions or {}).items():
+            expanded[name] = _Expanding(expanded).visit(_parsed(definition))
+        self.definitions = definitions or {}
+        self.tree = _Expanding(expanded).visit(_parsed(self.text)) if expanded else self._written
         self._evaluate = _condition(self.tree, self.text)
-        seen = (node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
-        self.names = tuple(dict.fromkeys(name for name in seen if name not in _FUNCTIONS))
+        self.names = tuple(name for name in _names(self.tree) if name not in _FUNCTIONS)
 
     def evaluate(self, values: Values) -> Outcome:
         """Say whether the relation holds for `values`.
@@ -76,37 +84,75 @@ class Relation:
             return f"it cannot be evaluated: {error}"
         return ""
 
+    @property
+    def used(self) -> dict[str, str]:
+        """The definitions that it uses, itself or by way of others, in their order."""
+        names = _names(self._written)
+        for name, definition in reversed(list(self.definitions.items())):
+            if name in names:
+                names |= _names(_parsed(definition))
+        return {name: definition for name, definition in self.definitions.items() if name in names}
+
+    def value(self, values: Values) -> Any:
+        """Return what the expression comes to, for one that is a number and no relation; unknown like that."""
+        return _compile(self.tree, self.text)(values)
+
     def broken(self, values: Values) -> tuple[Relation, ...]:
         """Return the parts that do not hold: of `a and b`, each of `a` and `b` that fails."""
-        match self.tree:
+        match self._written:
             case ast.BoolOp(ast.And(), operands):
-                parts = [Relation(ast.unparse(operand)) for operand in operands]
+                parts = [self._part(operand) for operand in operands]
             case _:
                 parts = [self]
         return tuple(part for part in parts if part.evaluate(values) is False)
 
     def at_fault(self, values: Values) -> tuple[str, ...]:
         """Return the names that make the relation fail: of `a == 1 and b == 2`, those in the parts that do."""
-        match self.tree:
+        match self._written:
             case ast.BoolOp(ast.And()):
                 parts = self.broken(values)
             case ast.BoolOp(ast.Or(), operands):
-                parts = tuple(Relation(ast.unparse(operand)) for operand in operands)
+                parts = tuple(map(self._part, operands))
             case _:
                 return self.names
         return tuple(dict.fromkeys(name for part in parts for name in part.at_fault(values)))
 
+    def _part(self, node: ast.expr) -> Relation:
+        return Relation(ast.unparse(node), self.definitions)
+
     def __repr__(self) -> str:
         return f"Relation({self.text!r})"
 
-    def __reduce__(self) -> tuple[type[Relation], tuple[str]]:
-        return Relation, (self.text,)
+    def __reduce__(self) -> tuple[type[Relation], tuple[str, Mapping[str, str]]]:
+        return Relation, (self.text, self.definitions)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Relation) and other.text == self.text
+        return isinstance(other, Relation) and (other.text, other.definitions) == (self.text, self.definitions)
 
     def __hash__(self) -> int:
         return hash(self.text)
+
+
+def _parsed(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise RelationError(f"not an expression: {text!r} ({error.msg}, column {error.offset})") from None
+
+
+def _names(tree: ast.expr) -> dict[str, None]:
+    """Return the names in an expression, in the order in which they are met."""
+    return dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+class _Expanding(ast.NodeTransformer):
+    """Puts expressions in the place of names."""
+
+    def __init__(self, definitions: Mapping[str, ast.expr]) -> None:
+        self.definitions = definitions
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.definitions.get(node.id, node)
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs}

@@ -117,6 +117,8 @@ class Rule:
         argument: the parameter a finding points at when the call spells it out.
         fix: what makes a failing call legal, where one argument decides.
         advice: what else would be legal, given the values that are known; None where nothing can be said.
+        enough: what is enough, where that is more than what must hold: between the two, the rule is unproven.
+        on_tpu: whether it speaks of the TPU, so that it says nothing of a call that runs elsewhere, or in an interpreter.
     """
 
     code: str
@@ -127,7 +129,22 @@ class Rule:
     argument: str
     fix: Fix | Cast | Resize | None = None
     advice: Callable[[Values], str | None] = no_advice
+    enough: Relation | None = None
+    on_tpu: bool = False
+
+    @property
+    def is_hint(self) -> bool:
+        """Whether a call that breaks it may be meant as it is."""
+        return self.code.startswith("SC5")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names whose values it takes to judge it."""
+        return self.relation.names if self.enough is None else tuple(dict.fromkeys(self.relation.names + self.enough.names))
 
     def judge(self, values: Values) -> Verdict:
         """Return the verdict on a geometry; what `values` lacks is unknown."""
-        return Verdict.of(self.relation.evaluate(values))
+        verdict = Verdict.of(self.relation.evaluate(values))
+        if verdict is Verdict.PROVEN and self.enough is not None and self.enough.evaluate(values) is not True:
+            return Verdict.UNPROVEN
+        return verdict

@@ -19,7 +19,7 @@ def test_no_device_kind_names_two_chips() -> None:
 
 
 def test_an_unknown_chip_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"unknown chip 'v99'; known: v4, v5e, v5p, v6e, tpu7x"):
+    with pytest.raises(ValueError, match=r"unknown chip 'v99'; known: v2, v3, v4, v5e, v5p, v6e, tpu7x"):
         chip_of("v99")
 
 

@@ -114,7 +114,7 @@ class TestStatus:
             (["check", "--selct", "SC1"], "unrecognized arguments: --selct"),
             (["check", "--select", "XX"], "argument --select: 'XX' is no code, nor the beginning of one"),
             (["check", "--ignore", ""], "argument --ignore: '' is no code"),
-            (["check", "--chip", "v9"], "argument --chip: unknown chip 'v9'; known: v4, "),
+            (["check", "--chip", "v9"], "argument --chip: unknown chip 'v9'; known: v2, "),
             (["check", "--output-format", "xml"], "invalid choice: 'xml'"),
             (["check", "--diff"], "unrecognized arguments: --diff"),
             (["check", "-", "a.py"], "standard input (-) cannot be mixed with other paths"),

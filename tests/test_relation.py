@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -196,6 +197,39 @@ RELATIONS = st.recursive(st.sampled_from(NUMBERS) | st.integers(0, 5).map(str), 
 COMPLETE = st.fixed_dictionaries(
     {name: st.integers(-2, 6) | st.none() for name in NUMBERS} | {"mode": st.sampled_from([None, "kv_head", "batch"])}
 )
+
+
+class TestDefinitions:
+    DEFINITIONS: ClassVar[Mapping[str, str]] = {"block": "page * pages", "twice": "2 * block", "unused": "z"}
+
+    def test_a_name_stands_for_an_expression_of_names_before_it(self) -> None:
+        relation = Relation("twice + 1 <= room", self.DEFINITIONS)
+        assert relation.text == "twice + 1 <= room"
+        assert set(relation.names) == {"page", "pages", "room"}
+        assert relation.evaluate({"page": 3, "pages": 4, "room": 25}) is True
+        assert relation.evaluate({"page": 3, "pages": 4, "room": 24}) is False
+        assert relation.evaluate({"page": 3, "room": 24}) is UNKNOWN
+
+    def test_it_is_put_in_as_a_whole(self) -> None:
+        assert Relation("2 * sum", {"sum": "a + b"}).value({"a": 1, "b": 2}) == 6
+
+    def test_those_that_are_used_are_told_in_their_order(self) -> None:
+        assert Relation("twice <= room", self.DEFINITIONS).used == {"block": "page * pages", "twice": "2 * block"}
+        assert Relation("page <= room", self.DEFINITIONS).used == {}
+
+    def test_what_is_broken_is_told_in_the_words_of_the_relation(self) -> None:
+        relation = Relation("block <= 5 and page > 0", self.DEFINITIONS)
+        assert [part.text for part in relation.broken({"page": 3, "pages": 4})] == ["block <= 5"]
+        assert relation.at_fault({"page": 3, "pages": 4}) == ("page", "pages")
+
+    def test_it_survives_pickling(self) -> None:
+        relation = Relation("twice <= room", self.DEFINITIONS)
+        assert pickle.loads(pickle.dumps(relation)) == relation
+        assert relation != Relation("twice <= room")
+
+    def test_a_definition_that_is_no_expression_is_refused(self) -> None:
+        with pytest.raises(RelationError, match="not an expression: '1 \\+'"):
+            Relation("a", {"a": "1 +"})
 
 
 def python_says(text: str, values: dict[str, Any]) -> bool | None:

@@ -114,6 +114,7 @@ class Arrival:
         expected: whether the code around expects it to fail (`pytest.raises`).
         callers: what is being executed, the innermost last.
         case: the parameters of the test case that the execution belongs to.
+        interpreted: whether Pallas' interpreter may run it.
     """
 
     source: tuple[str, ast.Call]
@@ -126,6 +127,7 @@ class Arrival:
     spread: bool
     callers: tuple[Caller, ...] = ()
     case: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    interpreted: bool = False
 
 
 class Machine:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 IMPORT_STEPS = 60_000  # of all modules together that are only imported for the sake of one file
+_INTERPRETER = b"tpu_interpret_mode"  # `force_tpu_interpret_mode` and `set_tpu_interpret_mode` of pallas.tpu
 MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
 
 _WIDE = re.compile(rb"""jax_enable_x64["']\s*,\s*(?!False)|\benable_x64\((?!False)|JAX_ENABLE_X64|config\.jax_enable_x64\s*=""")
@@ -50,6 +51,13 @@ class Scope:
     package: str = ""
 
 
+def _text_of(file: Path) -> bytes:
+    try:
+        return file.read_bytes() if file.is_file() else b""
+    except OSError:
+        return b""
+
+
 class Program:
     """The modules of the scanned tree, read on demand.
 
@@ -72,6 +80,7 @@ class Program:
         self._wide: dict[str, bool] = {}
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
+        self._interprets: dict[str, bool] = {}
         self._ids = itertools.count(1)
         self._consumptions: dict[str, dict[int, Consumption]] = {}
         self.scopes: dict[int, Scope] = {}
@@ -172,6 +181,15 @@ class Program:
         """Return the file of a module that is imported by this name, which begins with dots if it is relative."""
         name = module.lstrip(".")
         return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
+
+    def interprets(self, path: str) -> bool:
+        """Say whether a file, or a conftest.py above it, may put Pallas' interpreter in the place of the TPU."""
+        if path not in self._interprets:
+            held = self._sources.get(path)
+            above = [folder for folder in Path(path).parents if folder == self._root or self._root in folder.parents]
+            texts = [held.text if held is not None else b"", *(_text_of(folder / "conftest.py") for folder in above)]
+            self._interprets[path] = any(_INTERPRETER in text for text in texts)
+        return self._interprets[path]
 
     def dotted(self, path: str) -> str:
         """Return the dotted name of a module by its file."""

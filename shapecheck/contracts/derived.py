@@ -13,7 +13,12 @@ from shapecheck.rule import Rule
 
 def unless(condition: str, rule: Rule, **changes: Any) -> Rule:
     """Return the rule for calls of which the condition does not hold, with other changes to it."""
-    return replace(rule, relation=Relation(f"{condition} or ({rule.relation.text})"), **changes)
+
+    def weakened(relation: Relation) -> Relation:
+        return Relation(f"{condition} or ({relation.text})", relation.definitions)
+
+    enough = None if rule.enough is None else weakened(rule.enough)
+    return replace(rule, relation=weakened(rule.relation), enough=enough, **changes)
 
 
 def amended(
@@ -27,7 +32,8 @@ def amended(
         without: the codes of those that do not apply.
         also: rules that the other contract does not have.
     """
-    kept = {rule.code: rule for rule in rules if rule.code not in frozenset(without)}
+    dropped = frozenset(without)
+    kept = {rule.code: rule for rule in rules if rule.code not in dropped}
     changed = [replace(rule, **changes.get(code, {})) for code, rule in kept.items()]
     return tuple(sorted([*changed, *also], key=lambda rule: rule.code))
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from shapecheck.contract import ArrayArgument
 from shapecheck.contracts.derived import amended
+from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
@@ -29,6 +30,7 @@ EXTENDED_PAGED_ATTENTION = replace(
                 "message": "q and each of the pages have 4 axes, lengths 1 and page_indices 2",
             }
         },
+        without=(rule.code for rule in TPU_RULES),
         also=(
             Rule(
                 "SC135",

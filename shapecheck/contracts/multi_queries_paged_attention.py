@@ -13,6 +13,7 @@ from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended
+from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.contracts.remedies import BLOCK_FIX, shapes_of
 from shapecheck.plan import divisors
@@ -163,7 +164,7 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                 )
             },
         },
-        without=("SC112", "SC201", "SC202", "SC203", "SC204"),
+        without=("SC112", "SC201", "SC202", "SC203", "SC204", *(rule.code for rule in TPU_RULES)),
         also=_OWN,
     ),
     aliases=PAGED_ATTENTION.aliases,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from shapecheck.contract import Parameter
 from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.multi_queries_paged_attention import PLAIN_PAGES
+from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.relation import Relation
 
@@ -50,7 +51,7 @@ PAGE_ATTENTION = replace(
                 "explanation": "Negative ids are replaced by 0. The others are not checked: the kernel reads outside the pool.",
             },
         },
-        without=("SC102", "SC110", "SC112"),
+        without=("SC102", "SC110", "SC112", *(rule.code for rule in TPU_RULES)),
         also=(
             unless(
                 _NO_BLOCK,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contracts.derived import amended
+from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
 from shapecheck.relation import Relation
 from shapecheck.rule import Cast, Rule
@@ -280,9 +282,16 @@ PAGED_ATTENTION = Contract(
         Parameter("megacore_mode", default=None),
         Parameter("inline_seq_dim", default=True),
     ),
-    rules=RULES,
+    rules=amended(RULES, {}, also=TPU_RULES),
     aliases={
         "pages_dtype": ("k_pages_dtype", "v_pages_dtype"),
         "scales_dtype": ("k_pages_scales_dtype", "v_pages_scales_dtype"),
     },
 )
+
+PORTABLE_PAGED_ATTENTION = replace(
+    PAGED_ATTENTION,
+    parameters=(*PAGED_ATTENTION.parameters, Parameter("implementation", default="auto")),
+    elsewhere=Relation("implementation in ('interpret', 'xla')"),
+)
+"""The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""

@@ -1,0 +1,112 @@
+"""How much memory of a TPU one call of `paged_attention` takes, in the language of relations, and what would fit.
+
+Bounds on what the compiler takes were read off it, by lowering its limit until a call did not compile any more, with libtpu
+0.0.42 and 0.0.50. The kernel unrolls a whole block: beside its buffers and windows it keeps the scores, one register of 4 KiB for
+8 query heads and 128 tokens, of which the registers of a core hold some; and copies of pages that a chip cannot use as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shapecheck.plan import divisors
+from shapecheck.relation import UNKNOWN, Relation, Values
+
+SMEM: Mapping[str, str] = {
+    "lengths_bytes": "(batch_size + 127) // 128 * 512",
+    "table_bytes": "(batch_size * pages_per_sequence + 127) // 128 * 512",
+    # Two more scalars, 512 bytes each, and the spill slots of scalar registers.
+    "least_smem_bytes": "lengths_bytes + table_bytes + 2560",
+    "most_smem_bytes": "lengths_bytes + table_bytes + 5120",
+}
+
+_PAGES: Mapping[str, str] = {
+    # A page in rows of whole tiles: of 8, or of 4, 2 or 1. A row has at least 32 bits a lane.
+    "page_rows": "(page_size + 7) // 8 * 8 if page_size > 4 else 4 if page_size > 2 else page_size",
+    "k_page_bits": "max(page_rows * k_pages_bits, 32) * head_dim",
+    "v_page_bits": "max(page_rows * v_pages_bits, 32) * head_dim",
+    # Upstream broadcasts scales to head_dim before it calls the kernel.
+    "scales_page_bits": "page_rows * (k_pages_scales_bits + v_pages_scales_bits) * head_dim",
+}
+
+VMEM: Mapping[str, str] = {
+    **_PAGES,
+    "group": "num_q_heads // num_kv_heads",
+    "block_tokens": "page_size * pages_per_compute_block",
+    # Two of each: one is filled while the other is used.
+    "buffer_bytes": "pages_per_compute_block * (k_page_bits + v_page_bits + scales_page_bits) // 4",
+    # Two of each: of q, the result, the running maximum and the running sum.
+    "window_bytes": "group * (16 * head_dim + 2048)",
+    "score_bytes": "(group + 7) // 8 * 32 * block_tokens",
+    # A v4 keeps 8-bit pages as bfloat16. Where head_dim is above 128, the two of v5 keep some of the values, but for bfloat16.
+    "v4_copy_bytes": "2 * head_dim * block_tokens * ((1 if k_pages_bits < 16 else 0) + (1 if v_pages_bits < 16 else 0))",
+    "v5_copy_bytes": "0 if head_dim <= 128 or k_pages_bits == v_pages_bits == 16 else 512 * block_tokens",
+    "copy_bytes": "v4_copy_bytes if chip_generation == 4 else v5_copy_bytes if chip_generation == 5 else 0",
+    "least_register_bytes": "65536 if chip_generation == 4 else 204800",
+    "least_vmem_bytes": "buffer_bytes + max(0, score_bytes + copy_bytes - least_register_bytes)",
+    # What comes on top is known less well for many query heads, for narrow elements, and where pages do not fill tiles.
+    "group_slack": (
+        "0 if group <= 8 else window_bytes + 131072 if group <= 16 and head_dim == 128"
+        " else 2 * window_bytes + score_bytes + copy_bytes + 524288"
+    ),
+    "copy_slack": "(copy_bytes + 512 * head_dim if chip_generation == 4 else copy_bytes // 4 if k_pages_scales_bits > 0 else 0)",
+    # libtpu 0.0.52 keeps more of a head_dim above 128 on a v7x than those before it.
+    "v7_slack": "128 * block_tokens if chip_generation >= 7 and head_dim > 128 else 0",
+    "page_slack": "(48 * head_dim * block_tokens + 524288) if page_size < 8 or min(k_pages_bits, v_pages_bits) < 8 else 0",
+    "most_vmem_bytes": (
+        "buffer_bytes + 2 * window_bytes + 32768 + score_bytes + copy_bytes + group_slack + copy_slack + v7_slack + page_slack"
+    ),
+}
+
+HBM: Mapping[str, str] = {
+    **_PAGES,
+    "elements": "num_kv_heads * total_num_pages * page_size * head_dim",
+    "least_hbm_bytes": "elements * (k_pages_bits + v_pages_bits + k_pages_scales_bits + v_pages_scales_bits) // 8",
+    # The scales that are given, q and its copies, the table, and 256 MiB for the program.
+    "other_hbm_bytes": (
+        "num_kv_heads * total_num_pages * page_size * (k_pages_scales_bits + v_pages_scales_bits) // 8"
+        " + 16 * batch_size * (num_q_heads * head_dim + pages_per_sequence) + 268435456"
+    ),
+    "most_hbm_bytes": "num_kv_heads * total_num_pages * (k_page_bits + v_page_bits + scales_page_bits) // 8 + other_hbm_bytes",
+}
+
+
+SMEM_NEEDED, SMEM_ENOUGH = (Relation(f"{bound}_smem_bytes <= smem_bytes", SMEM) for bound in ("least", "most"))
+VMEM_NEEDED, VMEM_ENOUGH = (Relation(f"{bound}_vmem_bytes <= vmem_bytes", VMEM) for bound in ("least", "most"))
+HBM_NEEDED = Relation("least_hbm_bytes <= hbm_bytes", HBM)
+# Of a v4, a device may be one core, with half of the memory.
+HBM_ENOUGH = Relation("most_hbm_bytes <= (hbm_bytes // 2 if chip_generation == 4 else hbm_bytes)", HBM)
+
+
+def smem_advice(values: Values) -> str | None:
+    """Say what the page table takes, and for how many sequences it would fit."""
+    batch: Any = values.get("batch_size")
+    rows = _largest("batch_size", range(1, batch), SMEM_ENOUGH, values) if isinstance(batch, int) else None
+    return _advice(Relation("least_smem_bytes", SMEM), "smem_bytes", values, "largest batch_size", rows)
+
+
+def vmem_advice(values: Values) -> str | None:
+    """Say what the block takes, and which one would fit."""
+    pages: Any = values.get("pages_per_sequence")
+    blocks = divisors(pages) if isinstance(pages, int) and pages >= 1 else ()
+    block = _largest("pages_per_compute_block", blocks, VMEM_ENOUGH, values)
+    return _advice(Relation("least_vmem_bytes", VMEM), "vmem_bytes", values, "largest legal block", block)
+
+
+def hbm_advice(values: Values) -> str | None:
+    """Say what the pages take, and how many of them would fit."""
+    pages: Any = values.get("total_num_pages")
+    fitting = pages * 7 // 8 if isinstance(pages, int) else 0
+    return _advice(Relation("least_hbm_bytes", HBM), "hbm_bytes", values, "", fitting)
+
+
+def _largest(name: str, sizes: Iterable[int], enough: Relation, values: Values) -> int | None:
+    return max((size for size in sizes if enough.evaluate({**values, name: size}) is True), default=None)
+
+
+def _advice(used: Relation, limit: str, values: Values, what: str, best: int | None) -> str | None:
+    taken: Any = used.value(values)
+    if taken is UNKNOWN or limit not in values:
+        return None
+    return f"at least {taken:,} of {values[limit]:,} bytes are taken" + (f"; {what}: {best}" if best else "")
