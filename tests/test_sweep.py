@@ -58,7 +58,8 @@ def fixed(seed: Seeded) -> str:
         if result != seed.data or os.stat(file).st_mtime_ns != 1:
             return "touched without a fix"
         return "left" if run.report.call_sites or run.report.errors else "the call is not seen"
-    if seed.block_of(result) not in LEGAL:
+    name, at_call = b"pages_per_compute_block=sown_block", [b"pages_per_compute_block=" + block for block in LEGAL]
+    if seed.block_of(result) not in LEGAL and result not in [seed.data.replace(name, each) for each in at_call]:  # see eval(...)
         return "more was changed than the number"
     if repair()[1] or file.read_bytes() != result:
         return "there was more to do"
@@ -72,10 +73,10 @@ def ignored(seed: Seeded) -> str:
     found = discover(["."], Configuration(), Words())
     run, changes = add_ignores(found, analyse, lambda candidate, data: write(candidate.path, data, candidate.stamp))
     result = file.read_bytes()
+    if not changes and (run.report.errors or not run.failed):
+        return "left" if result == seed.data else "touched without a finding"
     if run.report.errors or run.failed:
         return "a finding is not ignored"
-    if not changes:
-        return "left" if result == seed.data else "touched without a finding"
     before = seed.data.splitlines(keepends=True)
     new = [line for line in result.splitlines(keepends=True) if line not in set(before)]
     if len(new) != 1 or b"# shapecheck: ignore[" not in new[0] or result.count(b"\n") - seed.data.count(b"\n") > 1:
