@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     gc.set_threshold(50_000)  # syntax trees are many objects and live long: to look through them again and again takes time
     try:
-        return {"check": _check, "fix": _fix, "explain": _explain}[options.command](options)
+        return {"check": _check, "fix": _fix, "explain": _explain, "plan": _plan}[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
         return _FAILED
@@ -107,6 +107,14 @@ def _explain(options: Namespace) -> int:
             _emit(f"shapecheck: {error.args[0]}\n", sys.stderr)
             status = _FAILED
     return status
+
+
+def _plan(options: Namespace) -> int:
+    from codemods.planning import as_json, as_text, planned
+
+    plans = planned(options)
+    _emit(as_json(plans) if options.output_format == "json" else as_text(plans), sys.stdout)
+    return _CLEAN if all(each.best for each in plans) else _FINDINGS
 
 
 def _find(options: Namespace) -> tuple[Found, bytes | None]:
