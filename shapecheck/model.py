@@ -83,6 +83,8 @@ def _kv_heads(config: Mapping[str, Any], query_heads: int) -> int:
     """Return the heads of keys and values: as many as query heads where the file says nothing of them."""
     inner = config.get("attn_config")
     nested: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
+    if config.get("multi_query_attention") is False:  # ChatGLM, which has a number of groups all the same
+        return query_heads
     alone = config.get("multi_query") and not config.get("new_decoder_architecture")  # Falcon, StarCoder
     if alone or nested.get("attn_type") == "multiquery_attention":
         return 1
