@@ -9,7 +9,7 @@ from typing import Any
 
 from codemods.config import Settings, chip_name, code_prefix, exclusion
 from codemods.report import FORMATS, PEOPLE
-from codemods.stated import add_call, add_compiler
+from codemods.stated import add_call, add_compiler, positive
 
 _DESCRIPTION = """\
 Find calls of TPU paged-attention kernels that break the kernel's contract, and repair them.
@@ -69,11 +69,20 @@ examples:
   shapecheck explain SC102                   what it demands, why, and how to repair it"""
 
 
+_PLAN_EXAMPLES = """\
+examples:
+  shapecheck plan config.json --chip v5e --batch 64 --context 8192
+  shapecheck plan config.json --chip v4,v5p --tp 4 --batch 32 --context 4096 --page-size 32
+  shapecheck plan --q-heads 28 --kv-heads 4 --head-dim 128 --chip v6e --batch 16 --context 32768
+  shapecheck plan config.json --chip v5e --batch 8 --context 100000 --pages-dtype int8 --output-format json
+  shapecheck plan config.json --chip v6e --batch 32 --context 8192 --compile --plot plan.png"""
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
     _add_files(check)
@@ -105,6 +114,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
+
+    _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
 
     options = parser.parse_args(arguments)
     if options.command in ("check", "fix"):
@@ -173,6 +184,35 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 def _add_chip(group: Any) -> None:
     group.add_argument("--chip", dest="chips", **_list("CHIP", chip_name), help="a TPU that the code runs on, e.g. v5p")
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    model = parser.add_argument_group("model")
+    model.add_argument("config", nargs="?", metavar="CONFIG", help="a config.json as Hugging Face has it")
+    for option, dest, what in (
+        ("--q-heads", "num_q_heads", "query heads"),
+        ("--kv-heads", "num_kv_heads", "heads of keys and values"),
+        ("--head-dim", "head_dim", "elements of a head"),
+    ):
+        model.add_argument(option, dest=dest, type=positive, metavar="N", help=f"{what}; instead of what the file says")
+    place = parser.add_argument_group("where it runs")
+    place.add_argument("--chip", dest="chips", required=True, **_list("CHIP", chip_name), help="a TPU, e.g. v5p")
+    place.add_argument(
+        "--tp", dest="tensor_parallelism", type=positive, default=1, metavar="N", help="devices that share the heads; default: 1"
+    )
+    load = parser.add_argument_group("what it serves, on each device")
+    load.add_argument("--batch", type=positive, required=True, metavar="N", help="sequences")
+    load.add_argument("--context", type=positive, required=True, metavar="N", help="tokens that a sequence may come to")
+    load.add_argument("--page-size", type=positive, default=16, metavar="N", help="tokens in a page; default: 16")
+    load.add_argument("--total-pages", type=positive, metavar="N", help="pages; default: enough for all sequences at full length")
+    load.add_argument("--q-dtype", choices=("bfloat16", "float32"), default="bfloat16", help="default: bfloat16")
+    load.add_argument(
+        "--pages-dtype", choices=("bfloat16", "float32", "int8"), default="bfloat16", help="int8: quantized; default: bfloat16"
+    )
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--plot", metavar="FILE", help="draw the vector memory of each block, with the limit; needs matplotlib")
+    parser.add_argument("--compile", action="store_true", help="ask the TPU compiler about each choice")
+    add_compiler(parser)
 
 
 def _list(metavar: str, check: Callable[[str], str]) -> dict[str, Any]:

@@ -30,7 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     gc.set_threshold(50_000)  # syntax trees are many objects and live long: to look through them again and again takes time
     try:
-        return {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain}[options.command](options)
+        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan}
+        return commands[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
         return _FAILED
@@ -131,6 +132,20 @@ def _explain(options: Namespace) -> int:
             _emit(f"shapecheck: {error.args[0]}\n", sys.stderr)
             status = _FAILED
     return status
+
+
+def _plan(options: Namespace) -> int:
+    from codemods.planning import planned
+    from codemods.report.plans import as_json, as_text
+
+    with _progress() as progress:
+        plans = planned(options, progress.compiling)
+    _emit(as_json(plans) if options.output_format == "json" else as_text(plans), sys.stdout)
+    if options.plot:
+        from codemods.report.plot import draw
+
+        draw([each.plan for each in plans], options.plot)
+    return _CLEAN if all(each.plan.best for each in plans) else _FINDINGS
 
 
 def _find(options: Namespace) -> tuple[Found, bytes | None]:

@@ -13,7 +13,7 @@ def _size(text: str) -> int:
     return int(text)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     if (size := _size(text)) == 0:
         raise argparse.ArgumentTypeError("it must be at least 1")
     return size
@@ -115,5 +115,5 @@ def add_compiler(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how to ask."""
     group = parser.add_argument_group("compiler")
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="for each call; default: 120")
-    group.add_argument("--jobs", type=_positive, metavar="N", help="compile so many at a time; default: one for two cores")
+    group.add_argument("--jobs", type=positive, metavar="N", help="compile so many at a time; default: one for two cores")
     group.add_argument("--no-cache", action="store_true", help="ask anew, and keep nothing")

@@ -1,0 +1,115 @@
+"""What is printed of plans: a table for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from codemods.planning import Confirmed
+from shapecheck.compiler import Answer
+from shapecheck.planner import Option, Plan
+from shapecheck.rule import Verdict
+
+_SHOWN = 12  # options in a table; JSON has all
+_MIB = 2**20
+
+
+def as_text(plans: list[Confirmed]) -> str:
+    """Return a table of the choices for each chip, the one to take with the reason, and what to change if there is none."""
+    return "\n".join("".join(f"{line}\n" for line in _lines(each.plan, each.answers)) for each in plans)
+
+
+def _lines(each: Plan, answers: tuple[Answer, ...]) -> Iterator[str]:
+    sizes = each.geometry
+    heads = f"{sizes['num_q_heads']} query heads, {sizes['num_kv_heads']} KV heads, head_dim {sizes['head_dim']}"
+    pages = f"{sizes['pages_per_sequence']} pages of {sizes['page_size']} tokens"
+    yield f"{each.chip.name}, on each device: {heads}; batch {sizes['batch_size']}, {pages}, {sizes['pages_dtype']} pages"
+    yield ""
+    limit = each.chip.vmem_bytes // _MIB
+    yield f"{'block':>7}  {'tokens':>7}  {'mode':<7}  {f'VMEM of {limit} MiB':<16}  verdict{'; compiler' if answers else ''}"
+    for position, option in enumerate(each.options[:_SHOWN]):
+        tokens = option.pages_per_compute_block * sizes["page_size"]
+        verdict = "; ".join([_verdict(option), *(_said(answer) for answer in answers[position : position + 1])])
+        mark = "  <- take this" if option is each.best else ""
+        yield (
+            f"{option.pages_per_compute_block:>7}  {tokens:>7}  {option.megacore_mode or '-':<7}  {_vmem(option):<16}"
+            f"  {verdict}{mark}"
+        )
+    if (more := len(each.options) - _SHOWN) > 0:
+        yield f"({more} more)"
+    yield ""
+    if each.best is not None:
+        yield f"take: {_why(each.best, each)}"
+        yield from call(each.best).splitlines()
+    else:
+        yield "none of these is known to be legal"
+    for change in each.changes:
+        yield f"change: {change.words}"
+
+
+def _vmem(option: Option) -> str:
+    least, most = (bound / _MIB for bound in option.vmem_bytes)
+    return f"{least:.2f} to {most:.2f}"
+
+
+def _verdict(option: Option) -> str:
+    if option.verdict is Verdict.VIOLATED:
+        return f"breaks {', '.join(option.broken)}"
+    if option.verdict is Verdict.UNPROVEN:
+        return f"cannot be told: {', '.join(option.open)}"
+    return "legal"
+
+
+def _said(answer: Answer) -> str:
+    if answer.compiles is None:
+        return f"no answer: {answer.brief}"
+    return f"compiles in {answer.seconds:.1f} s" if answer.compiles else f"does not compile: {answer.words}"
+
+
+def _why(best: Option, each: Plan) -> str:
+    why = "the largest legal block, for the fewest and longest copies"
+    if best.megacore_mode is not None:
+        return f"{why}; {best.megacore_mode!r} gives each of the two cores half"
+    return f"{why}; no mode, since KV heads and batch are odd" if each.chip.cores_per_device == 2 else why
+
+
+def call(best: Option) -> str:
+    """Return the call to paste."""
+    return (
+        "paged_attention(\n"
+        "    q, k_pages, v_pages, lengths, page_indices,\n"
+        f"    pages_per_compute_block={best.pages_per_compute_block},\n"
+        f"    megacore_mode={best.megacore_mode!r},\n"
+        ")"
+    )
+
+
+def as_json(plans: list[Confirmed]) -> str:
+    """Return one JSON object: `plans`, each with its chip, geometry, options, the best of them, and changes."""
+    document = {"version": 1, "plans": [_plan(each.plan, each.answers) for each in plans]}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _plan(each: Plan, answers: tuple[Answer, ...]) -> dict[str, Any]:
+    options = [_option(option) for option in each.options]
+    for option, answer in zip(options, answers, strict=False):
+        option["compiler"] = {"compiles": answer.compiles, "seconds": answer.seconds, "message": answer.message}
+    return {
+        "chip": each.chip.name,
+        "geometry": each.geometry,
+        "vmem_bytes": each.chip.vmem_bytes,
+        "options": options,
+        "best": None if each.best is None else options[each.options.index(each.best)],
+        "changes": [{"message": change.words, "geometry": change.geometry} for change in each.changes],
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    return {
+        "pages_per_compute_block": option.pages_per_compute_block,
+        "megacore_mode": option.megacore_mode,
+        "verdict": option.verdict,
+        "verdicts": option.verdicts,
+        "vmem_bytes": list(option.vmem_bytes),
+    }
