@@ -50,7 +50,12 @@ VMEM: Mapping[str, str] = {
         "0 if group <= 8 else window_bytes + 131072 if group <= 16 and head_dim == 128"
         " else 2 * window_bytes + score_bytes + copy_bytes + 524288"
     ),
-    "copy_slack": "(copy_bytes + 512 * head_dim if chip_generation == 4 else copy_bytes // 4 if k_pages_scales_bits > 0 else 0)",
+    # On a v4 there may be two copies, as float32 or of pages that fill no tile; of plain int8 pages no version makes them.
+    "v4_copies_once": (
+        "k_pages_dtype == v_pages_dtype == 'int8' and k_pages_scales_bits == 0 and head_dim == 128 and page_size >= 32"
+    ),
+    "v4_copy_slack": "512 * head_dim + (v4_copy_bytes // 16 if v4_copies_once else v4_copy_bytes)",
+    "copy_slack": "v4_copy_slack if chip_generation == 4 else copy_bytes // 4 if k_pages_scales_bits > 0 else 0",
     # libtpu 0.0.52 keeps more of a head_dim above 128 on a v7x than those before it.
     "v7_slack": "128 * block_tokens if chip_generation >= 7 and head_dim > 128 else 0",
     "page_slack": "(48 * head_dim * block_tokens + 524288) if page_size < 8 or min(k_pages_bits, v_pages_bits) < 8 else 0",
