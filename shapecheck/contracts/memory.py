@@ -100,17 +100,15 @@ def vmem_advice(values: Values) -> str | None:
 
 
 def hbm_advice(values: Values) -> str | None:
-    """Say what the pages take, and how many of them would fit."""
-    pages: Any = values.get("total_num_pages")
-    fitting = pages * 7 // 8 if isinstance(pages, int) else 0
-    return _advice(Relation("least_hbm_bytes", HBM), "hbm_bytes", values, "", fitting)
+    """Say what the pages take."""
+    return _advice(Relation("least_hbm_bytes", HBM), "hbm_bytes", values)
 
 
 def _largest(name: str, sizes: Iterable[int], enough: Relation, values: Values) -> int | None:
     return max((size for size in sizes if enough.evaluate({**values, name: size}) is True), default=None)
 
 
-def _advice(used: Relation, limit: str, values: Values, what: str, best: int | None) -> str | None:
+def _advice(used: Relation, limit: str, values: Values, what: str = "", best: int | None = None) -> str | None:
     taken: Any = used.value(values)
     if taken is UNKNOWN or limit not in values:
         return None
