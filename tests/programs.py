@@ -29,9 +29,9 @@ import math
 from functools import partial
 import jax.numpy as jnp
 from {KERNEL} import paged_attention
-K = jnp.zeros((2, 8, 4, 8), jnp.float32)
+K = jnp.zeros((2, 8, 4, 128), jnp.float32)
 def kernel(pages, block, heads=4, mode=None):
-    return paged_attention(jnp.zeros((2, heads, 8)), K, K, jnp.zeros((2,), jnp.int32), jnp.zeros((2, pages), jnp.int32), \
+    return paged_attention(jnp.zeros((2, heads, 128)), K, K, jnp.zeros((2,), jnp.int32), jnp.zeros((2, pages), jnp.int32), \
 pages_per_compute_block=block, megacore_mode=mode)
 @dataclasses.dataclass
 class Config:

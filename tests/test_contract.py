@@ -108,3 +108,25 @@ def test_a_long_list_of_choices_is_shortened() -> None:
     dividing = rule("heads % block == 0", fix=Fix("block", "blocks", lambda values: range(1, 21)))
     contract = stated(dividing)
     assert contract.advice(dividing, contract.geometry(heads=0, block=21)).endswith("1, 2, 3, 4, 5, 6, ..., 16, 17, 18, 19, 20")
+
+
+class TestBounds:
+    """A rule that states what is enough beside what must hold."""
+
+    RULE = Rule("SC1", "r", Relation("size <= 8"), "", "", "size", enough=Relation("size + spare <= 8"))
+
+    @pytest.mark.parametrize(
+        ("values", "verdict"),
+        [
+            ({"size": 9, "spare": 0}, Verdict.VIOLATED),
+            ({"size": 7, "spare": 2}, Verdict.UNPROVEN),
+            ({"size": 7, "spare": 1}, Verdict.PROVEN),
+            ({"size": 7}, Verdict.UNPROVEN),
+            ({"size": 9}, Verdict.VIOLATED),
+        ],
+    )
+    def test_between_the_two_it_is_unproven(self, values: dict[str, int], verdict: Verdict) -> None:
+        assert self.RULE.judge(values) is verdict
+
+    def test_it_takes_the_names_of_both(self) -> None:
+        assert self.RULE.names == ("size", "spare")

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, given, note, settings
 
 from codemods.analyse import analyse
 from codemods.source import Source
+from shapecheck.contract import ON_TPU
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.rule import Verdict
 
@@ -28,7 +29,7 @@ def judge(values: dict[str, Any]) -> dict[str, Verdict]:
     """Return the verdicts of one recorded geometry."""
     key = repr(sorted(values.items(), key=str))
     if key not in _VERDICTS:
-        _VERDICTS[key] = PAGED_ATTENTION.judge(values)
+        _VERDICTS[key] = PAGED_ATTENTION.judge({**values, ON_TPU: True})  # as the source says
     return _VERDICTS[key]
 
 

@@ -19,6 +19,7 @@ from codemods import analyse
 from codemods.evaluate.program import Program
 from codemods.source import Source
 from codemods.verdicts import Judge
+from shapecheck.contract import ON_TPU
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Verdict
 
@@ -47,7 +48,7 @@ def recorded(folder: Path, *arguments: str, program: str = "") -> list[Record]:
 
 @cache
 def _broken(contract: str, values: tuple[tuple[str, Any], ...]) -> frozenset[str]:
-    verdicts = CONTRACTS[contract].judge(dict(values))
+    verdicts = CONTRACTS[contract].judge({**dict(values), ON_TPU: True})  # where the source says so, a rule about it is judged
     return frozenset(code for code, verdict in verdicts.items() if verdict is Verdict.VIOLATED)
 
 
@@ -57,7 +58,7 @@ def contradictions(judge: Judge, values: dict[str, Any]) -> list[str]:
     wrong = [
         f"{name} is {value!r}, not {values[name]!r}"
         for name, value in judge.constants.items()
-        if name in values and values[name] != value
+        if name in CONTRACTS[judge.callee.contract.name].origins and name in values and values[name] != value
     ]
     for rule in judge.rules:
         verdict = judge.judge(rule).verdict

@@ -50,7 +50,12 @@ VMEM: Mapping[str, str] = {
         "0 if group <= 8 else window_bytes + 131072 if group <= 16 and head_dim == 128"
         " else 2 * window_bytes + score_bytes + copy_bytes + 524288"
     ),
-    "copy_slack": "(copy_bytes + 512 * head_dim if chip_generation == 4 else copy_bytes // 4 if k_pages_scales_bits > 0 else 0)",
+    # On a v4 there may be two copies, as float32 or of pages that fill no tile; of plain int8 pages no version makes them.
+    "v4_copies_once": (
+        "k_pages_dtype == v_pages_dtype == 'int8' and k_pages_scales_bits == 0 and head_dim == 128 and page_size >= 32"
+    ),
+    "v4_copy_slack": "512 * head_dim + (v4_copy_bytes // 16 if v4_copies_once else v4_copy_bytes)",
+    "copy_slack": "v4_copy_slack if chip_generation == 4 else copy_bytes // 4 if k_pages_scales_bits > 0 else 0",
     # libtpu 0.0.52 keeps more of a head_dim above 128 on a v7x than those before it.
     "v7_slack": "128 * block_tokens if chip_generation >= 7 and head_dim > 128 else 0",
     "page_slack": "(48 * head_dim * block_tokens + 524288) if page_size < 8 or min(k_pages_bits, v_pages_bits) < 8 else 0",
@@ -95,17 +100,15 @@ def vmem_advice(values: Values) -> str | None:
 
 
 def hbm_advice(values: Values) -> str | None:
-    """Say what the pages take, and how many of them would fit."""
-    pages: Any = values.get("total_num_pages")
-    fitting = pages * 7 // 8 if isinstance(pages, int) else 0
-    return _advice(Relation("least_hbm_bytes", HBM), "hbm_bytes", values, "", fitting)
+    """Say what the pages take."""
+    return _advice(Relation("least_hbm_bytes", HBM), "hbm_bytes", values)
 
 
 def _largest(name: str, sizes: Iterable[int], enough: Relation, values: Values) -> int | None:
     return max((size for size in sizes if enough.evaluate({**values, name: size}) is True), default=None)
 
 
-def _advice(used: Relation, limit: str, values: Values, what: str, best: int | None) -> str | None:
+def _advice(used: Relation, limit: str, values: Values, what: str = "", best: int | None = None) -> str | None:
     taken: Any = used.value(values)
     if taken is UNKNOWN or limit not in values:
         return None
