@@ -90,10 +90,16 @@ TPU_RULES = (
             "page_size * pages_per_compute_block != 1 or num_q_heads <= num_kv_heads"
             " or (k_pages_scales_dtype is not None and v_pages_scales_dtype is not None)"
         ),
+        enough=Relation(
+            "page_size * pages_per_compute_block != 1"
+            " or (num_q_heads <= num_kv_heads and k_pages_scales_dtype is None and v_pages_scales_dtype is None)"
+        ),
         message="on a TPU, a compute block of plain pages must hold more than one token, unless each query head has its KV head",
         explanation=(
             "The scores of one token have an axis of size 1, over which lowering stumbles: 'Pallas encountered an internal "
-            "verification error ... vector.broadcast'. Pages of one token want `pages_per_compute_block` of at least 2."
+            "verification error ... vector.broadcast'. Pages of one token want `pages_per_compute_block` of at least 2. Of "
+            "quantized pages libtpu 0.0.42 says 'Not implemented: Lane broadcast', and 0.0.50 compiles them: there the rule is "
+            "unproven."
         ),
         argument="pages_per_compute_block",
         advice=lambda values: "pages_per_compute_block of 2 or more, or larger pages",
@@ -126,7 +132,8 @@ TPU_RULES = (
             "are buffered, scales broadcast to head_dim; on top come the scores of a block and, on v4 for 8-bit pages and on v5 "
             "for a head_dim above 128, copies of pages. The compiler says 'Ran out of memory in memory space vmem ... Scoped "
             "allocation with size ... and limit ...'. What it adds is known between two bounds, which are 1 to 3 % of the memory "
-            "apart for up to 8 query heads a KV head: between them the rule is unproven. One copy for each page of a block is "
+            "apart for plain pages of 16 bits or more and up to 8 query heads a KV head, and up to a third for 8-bit pages on "
+            "v4: between them the rule is unproven. One copy for each page of a block is "
             "unrolled: a block of 1,600 pages took 100 seconds to compile."
         ),
         argument="pages_per_compute_block",

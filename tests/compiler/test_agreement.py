@@ -69,7 +69,7 @@ def test_the_rule_that_is_broken_describes_the_failure(name: str, size: int) -> 
 
 
 @BOTH
-def test_little_is_unproven_and_only_of_memory(name: str, size: int) -> None:
+def test_little_is_unproven_only_of_memory_and_of_quantized_pages_of_one_token(name: str, size: int) -> None:
     unproven = [each for each in recorded(name) if Verdict.worst(each.verdicts.values()) is Verdict.UNPROVEN]
-    assert len(unproven) / size <= {"compiler_truth": 0.001, "compiler_truth_edge": 0.06}[name]
-    assert set().union(*(each.codes(Verdict.UNPROVEN) for each in unproven)) <= {"SC305", "SC306", "SC309"}
+    assert len(unproven) / size <= {"compiler_truth": 0.004, "compiler_truth_edge": 0.06}[name]
+    assert set().union(*(each.codes(Verdict.UNPROVEN) for each in unproven)) <= {"SC304", "SC305", "SC306", "SC309"}
