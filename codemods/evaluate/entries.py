@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.evaluate import cases, havoc, modules, names, objects, outside
+from codemods.evaluate import cases, changeable, havoc, modules, objects, outside
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
 from codemods.evaluate.contracts import assume
@@ -19,11 +19,10 @@ from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, assigned_attributes, changed, rebound, relevance
-from codemods.evaluate.sharing import Changes, changes
+from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, assigned_attributes, changed, relevance
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
-from codemods.values import Class, Contracted, External, Function, Instance, Module, Value
+from codemods.values import Class, Contracted, External, Function, Instance, Value
 
 FILE_STEPS = 100_000  # of all executions of one file, with those that it takes to read it
 LEAST_FILE_STEPS = 40_000
@@ -85,7 +84,7 @@ class Execution:
         module = self._machine(machine)
         with module.entered(Frame(self.program.scopes[scope_id])):
             try:
-                self._forget_changeable(module, scope_id)
+                changeable.forget(module, self.source, scope_id)
             except (Exhausted, RecursionError):  # nobody knows in which state a function finds the module
                 self.unfinished.append(self.source.tree)
                 return
@@ -101,71 +100,6 @@ class Execution:
     def _reaches(self, function: Function) -> bool:
         source = self.program.source(function.path)
         return source is None or relevance(source.tree, frozenset(), frozenset()).reaches(function.node)
-
-    def _forget_changeable(self, machine: Machine, scope_id: int) -> None:
-        """Forget of the module's objects what a function may have changed before another one runs."""
-        found = changes(self.source.tree)
-        for name in rebound(self.source.tree) | found.bound:
-            names.forget(machine, {name}, f"a function rebinds the global `{name}`", self.source.tree.body[0])
-        if found.anything or found.any_attribute:
-            why = "a function may change it: it runs code in a string, or sets what it computes"
-            havoc.everything(machine, why, names=found.anything)
-        for (owner, name), value in self.program.cells.items():
-            if name == "contents" or owner in self.program.scopes:
-                continue
-            if name in found.attributes | found.own:
-                machine.state.cells[(owner, name)] = machine.unknown(name, f"a function may set the attribute `{name}`")
-            elif f".{name}" in found.names:
-                objects.forget(machine, value)
-        for name, value in machine.members(scope_id).items():
-            self._forget_parts(machine, name, value, found)
-        self._forget_outside(machine)
-
-    def _forget_outside(self, machine: Machine) -> None:
-        """Forget what other files, and the functions of other modules, may have changed before a function runs."""
-        attributes = set[str]()
-        for path, scope_id in self.program.module_scopes.items():
-            found = outside.changes_before(machine, path, scope_id, mine=path == self.source.path)
-            attributes |= found.attributes | found.own
-            for name in self.program.names.get(scope_id, ()):
-                value = machine.state.read((scope_id, name))
-                if name in found.bound or found.anything:
-                    objects.forget(machine, value)
-                    machine.state.cells[(scope_id, name)] = machine.unknown(name, "another file or function may change it")
-                elif isinstance(value, Class | Function) or name in found.names:
-                    self._forget_parts(machine, name, value, found)
-        for owner, name in self.program.cells:
-            if name in attributes and owner not in self.program.scopes and name != "contents":
-                machine.state.cells[(owner, name)] = machine.unknown(name, f"a function may set the attribute `{name}`")
-
-    def _forget_parts(self, machine: Machine, name: str, value: Value, found: Changes) -> None:
-        """Forget what functions may have changed of an object that the module holds under a name."""
-        attributes: set[str] = set()
-        held: Mapping[str, Value] = {}
-        match value:
-            case Class(scope=owner):
-                held = machine.members(owner)
-                attributes = {each for each, inner in held.items() if name in found.names and not isinstance(inner, Function)}
-            case Module(path) if path in self.program.module_scopes:
-                owner = self.program.module_scopes[path]
-                held = machine.members(owner) if found.attributes else {}
-            case Function(node):
-                owner = -1
-                for parameter, default in value.defaults:
-                    if parameter in found.parameters.get(id(node), ()):
-                        objects.forget(machine, default)
-            case _:
-                owner = -1
-        for attribute in sorted(attributes | (held.keys() & found.attributes)):
-            why = f"a function may change `{name}.{attribute}`"
-            machine.state.cells[(owner, attribute)] = machine.unknown(f"{name}.{attribute}", why)
-        for attribute, inner in held.items():
-            if f".{attribute}" in found.names:
-                objects.forget(machine, inner)
-            if isinstance(value, Class) and isinstance(inner, Function):
-                self._forget_parts(machine, attribute, inner, found)
-        if name in found.names:
-            objects.forget(machine, value)
 
     def _machine(self, before: Machine, limit: int = MAX_STEPS) -> Machine:
         """Make a machine that goes on where another has ended."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from codemods.planning import Confirmed
+from codemods.report.counts import number
 from shapecheck.compiler import Answer
 from shapecheck.planner import Option, Plan
 from shapecheck.rule import Verdict
@@ -22,7 +23,8 @@ def as_text(plans: list[Confirmed]) -> str:
 
 def _lines(each: Plan, answers: tuple[Answer, ...]) -> Iterator[str]:
     sizes = each.geometry
-    heads = f"{sizes['num_q_heads']} query heads, {sizes['num_kv_heads']} KV heads, head_dim {sizes['head_dim']}"
+    heads = ", ".join(number(sizes[f"num_{kind}_heads"], f"{words} head") for kind, words in (("q", "query"), ("kv", "KV")))
+    heads += f", head_dim {sizes['head_dim']}"
     pages = f"{sizes['pages_per_sequence']} pages of {sizes['page_size']} tokens"
     yield f"{each.chip.name}, on each device: {heads}; batch {sizes['batch_size']}, {pages}, {sizes['pages_dtype']} pages"
     yield ""
