@@ -211,7 +211,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--plot", metavar="FILE", help="draw the vector memory of each block, with the limit; needs matplotlib")
-    parser.add_argument("--compile", action="store_true", help="ask the TPU compiler about each choice")
+    parser.add_argument("--compile", action="store_true", help="ask the TPU compiler about each choice that breaks no rule")
     add_compiler(parser)
 
 

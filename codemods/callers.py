@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +18,8 @@ from codemods.notebook import source_of
 from codemods.source import Source, SourceError
 from codemods.words import Words
 
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b(?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
+MAX_IMPORTERS = 100  # files, of one run
 MAX_CALLERS = 40  # files; a name that more of them mention is too common to tell anything
 
 
@@ -50,12 +54,16 @@ def find(sources: Sequence[Source], root: Path, beside: Sequence[Source] = ()) -
 
 
 def importers(sources: Sequence[Source], root: Path) -> Iterator[Candidate]:
-    """Yield the files below `root` that may import one of `sources`: what else they change is not known when it is executed."""
+    """Return files below `root` that may import one of `sources`: what else they change is not known when it is executed."""
     stems = {source.path: _module(source.path) for source in sources}
     known = {os.path.realpath(path) for path in stems}
-    for candidate in discover([str(root)], Configuration(), Words(stems.values())).candidates:
-        if b"import" in candidate.data and os.path.realpath(candidate.path) not in known:
-            yield candidate
+    words = Words(stems.values())
+    found = (
+        candidate
+        for candidate in discover([str(root)], Configuration(), words).candidates
+        if os.path.realpath(candidate.path) not in known and any(map(words.occur_in, _IMPORT.findall(candidate.data)))
+    )
+    return itertools.islice(found, MAX_IMPORTERS)
 
 
 def _module(path: str) -> bytes:

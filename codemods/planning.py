@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from codemods.compiler import Ask
 from codemods.config import ConfigError
 from shapecheck.chip import chip_of
 from shapecheck.compiler import Answer, Question
@@ -18,10 +19,10 @@ from shapecheck.planner import Option, Plan, geometry_of, plan
 
 @dataclass(frozen=True)
 class Confirmed:
-    """A plan, and what the compiler says of each of its options; nothing where it was not asked."""
+    """A plan, and what the compiler says of its options, by their positions; of one that breaks a rule it is not asked."""
 
     plan: Plan
-    answers: tuple[Answer, ...] = ()
+    answers: Mapping[int, Answer] = field(default_factory=dict[int, Answer])
 
 
 def planned(options: Namespace, watch: Callable[[int, int], None]) -> list[Confirmed]:
@@ -49,7 +50,12 @@ def planned(options: Namespace, watch: Callable[[int, int], None]) -> list[Confi
     from codemods.compile import asking
 
     ask = asking(options, watch)
-    return [Confirmed(each, tuple(ask([_question(each, option) for option in each.options]))) for each in plans]
+    return [_confirmed(each, ask) for each in plans]
+
+
+def _confirmed(each: Plan, ask: Ask) -> Confirmed:
+    asked = {at: _question(each, option) for at, option in enumerate(each.options) if not option.broken}
+    return Confirmed(each, dict(zip(asked, ask(list(asked.values())), strict=True)))
 
 
 def _question(each: Plan, option: Option) -> Question:

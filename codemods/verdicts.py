@@ -120,7 +120,9 @@ class Judge:
             if condition is False or not consistent(known):
                 continue
             chips = (None,) if CHIP_FACTS.isdisjoint(rule.names) else self.chips
-            outcomes += [(condition, self._judge_one(rule, arguments, known, chip)) for chip in chips]
+            on_each = [self._judge_one(rule, arguments, known, chip) for chip in chips]
+            worst = Verdict.worst(each.verdict for each in on_each)  # the code is to run on every one of them
+            outcomes.append((condition, next(each for each in on_each if each.verdict is worst)))
         return self._join(outcomes, certain=len(combinations) == every and not self.conditional)
 
     def _has_rank(self, owners: Sequence[str], combination: Sequence[tuple[Formula, Value]]) -> bool:
@@ -147,7 +149,7 @@ class Judge:
         branches = [each.formula for each in self.arrival.path if each.branch]
         conditions = [*branches, *([] if alternative is True else [alternative])]
         if not conditions:
-            return Reason("it fails on some of the chips, or where the ranks are right", *self._place())
+            return Reason("it fails where the ranks are right", *self._place())
         text = str(conditions[-1])
         if len(text) > MAX_TEXT or "\n" in text:
             return Reason("it fails under a condition that is not known", *self._place())

@@ -84,9 +84,14 @@ def chip_of(name: str) -> Chip:
         ValueError: there is no such chip; the message lists those there are.
     """
     for chip in CHIPS:
-        if name.lower() == chip.name or name in chip.device_kinds:
+        if _short(name) == _short(chip.name) or name in chip.device_kinds:
             return chip
     raise ValueError(f"unknown chip {name!r}; known: {', '.join(chip.name for chip in CHIPS)}")
+
+
+def _short(name: str) -> str:
+    """Return the name of a generation without what it is often written with: `7x` for `tpu7x`, `v7x` and `TPU 7x`."""
+    return name.lower().removeprefix("tpu").strip().removeprefix("v")
 
 
 def local_chip() -> Chip | None:

@@ -161,7 +161,7 @@ class Contract:
         """Add to a call's names those that follow: plain axes from their first occurrence, widths and types."""
         plain = {axis: values.get(qualified[0], UNKNOWN) for axis, qualified in self.axes.items()}
         types = {
-            f"{parameter.name}_type": type(value).__name__
+            f"{parameter.name}_type": _type_name(value)
             for parameter in self.parameters
             if (value := values.get(parameter.name, UNKNOWN)) is not UNKNOWN
         }
@@ -267,6 +267,10 @@ class Contract:
         if other := rule.advice(values):
             offers.append(other)
         return "; or ".join(offers)
+
+
+def _type_name(value: Any) -> str:
+    return "int" if isinstance(value, int) and not isinstance(value, bool) else type(value).__name__  # an IntEnum is an int
 
 
 def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:

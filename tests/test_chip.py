@@ -18,6 +18,11 @@ def test_no_device_kind_names_two_chips() -> None:
     assert len(kinds) == len(set(kinds))
 
 
+@pytest.mark.parametrize("name", ["tpu7x", "7x", "v7x", "TPU 7x", "TPU7x"])
+def test_a_chip_may_be_named_as_people_do(name: str) -> None:
+    assert chip_of(name).name == "tpu7x"
+
+
 def test_an_unknown_chip_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown chip 'v99'; known: v2, v3, v4, v5e, v5p, v6e, tpu7x"):
         chip_of("v99")

@@ -228,7 +228,12 @@ def test_memory_is_judged_for_the_chips_that_are_declared() -> None:
     assert checked(JAX, b=512, pages=512) == []
     assert checked(JAX, "v5e", b=512, pages=512) == ["SC305"]
     assert checked(JAX, "v3") == ["SC308"]
-    assert checked(JAX, "v4", "v3") == []  # it is legal on one of them
+
+
+def test_a_call_must_be_legal_on_every_chip_that_is_declared() -> None:
+    assert checked(JAX, "v4", "v3") == checked(JAX, "v3", "v4") == ["SC308"]
+    assert checked(JAX, "v5p", "v5e", megacore_mode="kv_head") == ["SC204"]
+    assert checked(JAX, "v5p", "v4", megacore_mode="kv_head") == []
 
 
 @pytest.mark.parametrize("mode", ["with pltpu.force_tpu_interpret_mode():\n    pass\n", "pltpu.set_tpu_interpret_mode()\n"])

@@ -39,6 +39,8 @@ def _forget_outside(machine: Machine, source: Source) -> None:
     """Forget what other files, and the functions of other modules, may have changed before a function runs."""
     attributes = set[str]()
     for path, scope_id in machine.program.module_scopes.items():
+        if scope_id not in machine.program.names:
+            continue  # it was left out: whoever imports it knows nothing of what it may do
         found = outside.changes_before(machine, path, scope_id, mine=path == source.path)
         attributes |= found.attributes | found.own
         for name in machine.program.names.get(scope_id, ()):

@@ -72,7 +72,7 @@ class Execution:
 
     def run(self) -> None:
         """Execute the top level, then each function that may reach a kernel."""
-        self.program.allowance = IMPORT_STEPS
+        self.program.allowance = max(self.program.allowance, IMPORT_STEPS // 3)
         outside.replace_kernels(self.program, self.source.path)
         modules.run(self.program, self.source.path, min(MAX_STEPS, self._allowance))
         machine = self.program.executed[self.source.path]

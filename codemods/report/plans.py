@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codemods.planning import Confirmed
@@ -21,7 +21,7 @@ def as_text(plans: list[Confirmed]) -> str:
     return "\n".join("".join(f"{line}\n" for line in _lines(each.plan, each.answers)) for each in plans)
 
 
-def _lines(each: Plan, answers: tuple[Answer, ...]) -> Iterator[str]:
+def _lines(each: Plan, answers: Mapping[int, Answer]) -> Iterator[str]:
     sizes = each.geometry
     heads = ", ".join(number(sizes[f"num_{kind}_heads"], f"{words} head") for kind, words in (("q", "query"), ("kv", "KV")))
     heads += f", head_dim {sizes['head_dim']}"
@@ -32,7 +32,7 @@ def _lines(each: Plan, answers: tuple[Answer, ...]) -> Iterator[str]:
     yield f"{'block':>7}  {'tokens':>7}  {'mode':<7}  {f'VMEM of {limit} MiB':<16}  verdict{'; compiler' if answers else ''}"
     for position, option in enumerate(each.options[:_SHOWN]):
         tokens = option.pages_per_compute_block * sizes["page_size"]
-        verdict = "; ".join([_verdict(option), *(_said(answer) for answer in answers[position : position + 1])])
+        verdict = "; ".join([_verdict(option), *(_said(answers[at]) for at in (position,) if at in answers)])
         mark = "  <- take this" if option is each.best else ""
         yield (
             f"{option.pages_per_compute_block:>7}  {tokens:>7}  {option.megacore_mode or '-':<7}  {_vmem(option):<16}"
@@ -70,7 +70,7 @@ def _said(answer: Answer) -> str:
 
 
 def _why(best: Option, each: Plan) -> str:
-    why = "the largest legal block, for the fewest and longest copies"
+    why = "the largest legal block, for the fewest and longest copies (a sequence that is shorter copies all of it)"
     if best.megacore_mode is not None:
         return f"{why}; {best.megacore_mode!r} gives each of the two cores half"
     return f"{why}; no mode, since KV heads and batch are odd" if each.chip.cores_per_device == 2 else why
@@ -93,10 +93,10 @@ def as_json(plans: list[Confirmed]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _plan(each: Plan, answers: tuple[Answer, ...]) -> dict[str, Any]:
+def _plan(each: Plan, answers: Mapping[int, Answer]) -> dict[str, Any]:
     options = [_option(option) for option in each.options]
-    for option, answer in zip(options, answers, strict=False):
-        option["compiler"] = {"compiles": answer.compiles, "seconds": answer.seconds, "message": answer.message}
+    for position, answer in answers.items():
+        options[position]["compiler"] = {"compiles": answer.compiles, "seconds": answer.seconds, "message": answer.message}
     return {
         "chip": each.chip.name,
         "geometry": each.geometry,
