@@ -33,7 +33,10 @@ pair, many, table, group = (8, 16), [8, 16], {"a": 8, 1: 2}, {1, 2}
 array, thing, iterator, numbers = jnp.zeros((8, 16)), Thing(), iter([1, 2]), range(3)
 unknown = input()
 """
-NAMES = ["number", "text", "none", "real", "flag", "pair", "many", "table", "group", "array", "thing", "iterator", "numbers", "unknown", "function", "Thing", "jnp"]
+NAMES = (
+    *("number", "text", "none", "real", "flag", "pair", "many", "table", "group"),
+    *("array", "thing", "iterator", "numbers", "unknown", "function", "Thing", "jnp"),
+)
 NODE = ast.parse("f(x)", mode="eval").body
 Bench: TypeAlias = tuple[Machine, list[Value]]
 
