@@ -144,7 +144,8 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
                 held = program.source(path)
                 if path in wanted and held is not None:
                     key = (id(node), each.callee.contract.name)
-                    arrival = replace(each, interpreted=program.interprets(path) or program.interprets(source.path))
+                    interpreted = each.interpreted or program.interprets(path) or program.interprets(source.path)
+                    arrival = replace(each, interpreted=interpreted)
                     sites.setdefault(key, Site(held, node, each.callee)).arrived.append(arrival)
             for node in execution.unfinished:
                 unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))

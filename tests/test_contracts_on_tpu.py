@@ -251,6 +251,56 @@ def test_so_is_one_beside_a_conftest_that_does(tmp_path: Path) -> None:
     assert site.verdicts["SC301"] is not Verdict.PROVEN
 
 
+TRACED = "jnp.zeros((8, 32, 64), jnp.bfloat16), kv, kv, jnp.zeros(8, jnp.int32), jnp.zeros((8, 24), jnp.int32)"
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("jax.eval_shape(h, {0})", []),
+        ("jax.make_jaxpr(h)({0})", []),
+        ("jax.jit(h).eval_shape({0})", []),
+        ("jax.jit(h).lower({0})", ["SC301"]),
+        ("jax.eval_shape(h, {0})\nh({0})", ["SC301"]),
+    ],
+)
+def test_what_is_only_traced_is_not_on_a_tpu(call: str, codes: list[str]) -> None:
+    text = (
+        f"import jax, jax.numpy as jnp\n{JAX}kv = jnp.zeros((8, 192, 16, 64), jnp.bfloat16)\n"
+        f"def h(*arrays):\n    return f(*arrays, pages_per_compute_block=8)\n{call.format(TRACED)}\n"
+    )
+    _, findings = analyse([Source("a.py", text.encode())], root=Path("/nonexistent"))
+    assert [each.code for each in findings if each.verdict is Verdict.VIOLATED] == codes
+
+
+@pytest.mark.parametrize(
+    ("head", "codes"),
+    [
+        ("pl.pallas_call = functools.partial(pl.pallas_call, interpret=True)", []),
+        ("mock.patch.object(pl, 'pallas_call', other).start()", []),
+        ("mock.patch('jax.experimental.pallas.pallas_call', other).start()", []),
+        ("with mode(pl.pallas_call, interpret=True):\n    pass", []),
+        ("pl.pallas_call(body, interpret=False)", ["SC301"]),
+    ],
+)
+def test_so_is_a_file_that_replaces_what_makes_kernels(head: str, codes: list[str]) -> None:
+    imports = "from unittest import mock\nimport functools\nfrom jax.experimental import pallas as pl\n"
+    assert checked(f"{JAX}{imports}{head}\n", d=64) == codes
+
+
+@pytest.mark.parametrize("statement", ["from helper import simulate", "import helper", "from between import simulate"])
+def test_so_is_a_file_that_imports_what_interprets(tmp_path: Path, statement: str) -> None:
+    helper = tmp_path / "helper.py"
+    helper.write_text("from jax.experimental.pallas import tpu\nsimulate = tpu.force_tpu_interpret_mode\n")
+    (tmp_path / "between.py").write_text("from helper import simulate\n")
+    source = Source(str(tmp_path / "a.py"), (f"{statement}\n{JAX}{BODY}{calling(d=64)}").encode())
+    (site,), _ = analyse([source], root=tmp_path)
+    assert "SC301" not in site.verdicts
+    helper.write_text("simulate = None\n")
+    (site,), _ = analyse([source], root=tmp_path)
+    assert site.verdicts["SC301"] is Verdict.VIOLATED
+
+
 def test_a_size_that_is_not_known_leaves_memory_unproven() -> None:
     script = (
         "import os\nimport jax.numpy as jnp\n"

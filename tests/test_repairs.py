@@ -129,6 +129,59 @@ def test_what_cannot_be_written_is_advice() -> None:
     assert proposed(call, "SC105") == (Applicability.DISPLAY, "lengths of shape (4,)")
 
 
+ENUM = (
+    HEAD
+    + """{0}
+class Block({1}):
+    BIG = 4
+    SMALL = 3
+paged_attention(q, kv, kv, lens, six, pages_per_compute_block={2})
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "base"),
+    [
+        ("import enum", "enum.IntEnum"),
+        ("from enum import IntEnum as Base", "Base"),
+        ("import enum\nclass Base(int, enum.Enum):\n    pass", "Base"),
+        ("from bases import Base", "Base"),
+        ("import bases", "bases.Base"),
+    ],
+)
+@pytest.mark.parametrize("block", ["Block.BIG", "Block.BIG.value"])
+def test_the_value_of_an_enums_member_is_never_changed(head: str, base: str, block: str) -> None:
+    files = {"a": ENUM.format(head, base, block), "bases": "import enum\nclass Base(enum.IntEnum):\n    pass\n"}
+    assert repaired(**files) == {"a": ENUM.format(head, base, "3")}
+
+
+def test_nor_is_it_where_the_member_is_read_in_its_class() -> None:
+    member = "    BIG = 4\n    def run(self, block=BIG):\n        return {}\nBlock(4).run()\n"
+    text = HEAD + "import enum\nclass Block(enum.IntEnum):\n" + member
+    call = "paged_attention(q, kv, kv, lens, six, pages_per_compute_block={})"
+    assert "    BIG = 4\n" in fixed(text.format(call.format("block")))
+
+
+MODE = (
+    HEAD
+    + """M = {}
+two = jnp.zeros((2, 64, 16, 128))
+paged_attention(q, kv, kv, lens, six, pages_per_compute_block=3, megacore_mode={})
+paged_attention(q, {}, {}, lens, six, pages_per_compute_block=3, megacore_mode=M)
+"""
+)
+
+
+def test_a_mode_that_is_legal_in_another_call_stays_there() -> None:
+    text = MODE.format('"kv_head"', "{}", "two", "two")
+    assert fixed(text.format("M")) == text.format("'batch'")
+
+
+def test_one_that_is_legal_in_no_call_is_changed_where_it_is_written() -> None:
+    assert fixed(MODE.format('"kv_head"', "M", "kv", "kv")) == MODE.format('"batch"', "M", "kv", "kv")
+
+
 IMPORTED = (
     HEAD
     + """{}

@@ -129,6 +129,7 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
                 expected=machine.expected > 0,
                 spread=arguments.spread,
                 callers=tuple(Caller(frame.function, frame.given) for frame in machine.frames),
+                interpreted=machine.tracing > 0,
             )
         )
     named = {callee.contract_name(name): value for name, value in arguments.keywords.items()}

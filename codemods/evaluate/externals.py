@@ -11,6 +11,7 @@ from codemods.callees import CALLEES
 from codemods.evaluate import havoc, iteration, mutation, objects, specials
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.frameworks import PALLAS, PATCHING
+from codemods.evaluate.interpreted import unfollowed
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.relevance import MUTATORS
 from codemods.evaluate.settings import looked_up
@@ -36,6 +37,9 @@ from codemods.values import (
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
+MISTAKEN = (LookupError, TypeError, ValueError)
+"""What taking arguments apart raises where a call gives others than a sound one, or gives them by other names."""
+
 
 def call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
     """Call a function of a library, known by its dotted path."""
@@ -57,10 +61,11 @@ def attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value
     try:
         return function()
     except Unmodelled as why:
-        _give_up(machine, arguments)
-        return machine.unknown(arguments.text, str(why), arguments.node)
-    except LookupError:  # an argument that every sound call gives is not there
-        return machine.unknown(arguments.text, f"the arguments of `{arguments.text}` are not followed", arguments.node)
+        reason = str(why)
+    except MISTAKEN:
+        reason = unfollowed(arguments)
+    _give_up(machine, arguments)
+    return machine.unknown(arguments.text, reason, arguments.node)
 
 
 def _give_up(machine: Machine, arguments: Arguments, receiver: Value = None) -> None:
@@ -80,7 +85,10 @@ def _apply_model(machine: Machine, model: Callable[[Call], Value], path: str, ar
         count = len(arguments.positional)
         keywords = dict(zip(names, values[count:], strict=True))
         fresh: Callable[[str], Opaque] = lambda shown: machine.unknown(shown, "its size is not known", arguments.node)  # noqa: E731
-        return model(Call(path, values[:count], keywords, lambda value: iteration.elements(machine, value), fresh))
+        try:
+            return model(Call(path, values[:count], keywords, lambda value: iteration.elements(machine, value), fresh))
+        except MISTAKEN:
+            raise Unmodelled(unfollowed(arguments)) from None
 
     return machine.spread(ask, *(_opened(machine, value) for value in arguments.values()), text=text)
 
@@ -111,7 +119,7 @@ def call_method(machine: Machine, receiver: Value, name: str, arguments: Argumen
     if method is not None:
         try:
             return method(machine, receiver, arguments)
-        except (Unmodelled, LookupError) as why:
+        except (Unmodelled, *MISTAKEN) as why:
             if name in MUTATORS:
                 objects.forget(machine, receiver, arguments.node)
             _give_up(machine, arguments, receiver)

@@ -114,7 +114,7 @@ class Arrival:
         expected: whether the code around expects it to fail (`pytest.raises`).
         callers: what is being executed, the innermost last.
         case: the parameters of the test case that the execution belongs to.
-        interpreted: whether Pallas' interpreter may run it.
+        interpreted: whether Pallas' interpreter may run it, or nothing does: it is only traced.
     """
 
     source: tuple[str, ast.Call]
@@ -143,6 +143,7 @@ class Machine:
         self.defined: set[int] = set()  # ids of the nodes of functions whose definition was executed
         self.called: set[int] = set()  # ids of the nodes of functions that were executed
         self.expected = 0  # how many `pytest.raises` surround the execution
+        self.tracing = 0  # how many `jax.eval_shape` and the like surround the execution: nothing is lowered for a device
         self.escaped: set[int] = set()  # ids of objects that an unknown value may stand for
         self.called_unseen: set[object] = set()  # functions that have escaped, and were executed for it
         self.deferred: list[Deferred] = []  # what may happen at any later time

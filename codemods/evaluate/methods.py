@@ -11,6 +11,7 @@ from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
+from codemods.evaluate.transforms import call_traced
 from codemods.values import (
     Class,
     DictRef,
@@ -264,6 +265,12 @@ def _same_call(machine: Machine, receiver: Value, arguments: Arguments) -> Value
     return machine.unknown("a lowered function", "it is not followed", arguments.node, pure=True)
 
 
+def _same_call_traced(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
+    """`jit(f).eval_shape(x)` does so too, but lowers nothing."""
+    call_traced(machine, receiver, arguments)
+    return machine.unknown("a shape", "it is not followed", arguments.node, pure=True)
+
+
 def _item(machine: Machine, receiver: int, arguments: Arguments) -> Value:
     """NumPy's integer scalars are numbers here."""
     return receiver
@@ -328,4 +335,5 @@ METHODS: dict[tuple[type, str], Method] = {
     (Instance, "model_copy"): _model_copy,
     (Instance, "_asdict"): _as_dict,
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
+    **{(kind, "eval_shape"): _same_call_traced for kind in (Function, Partial, Transformed, External)},
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
 from codemods.files import NOTEBOOK, searchable
+from codemods.nodes import nodes
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Value
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 IMPORT_STEPS = 60_000  # of all modules together that are only imported for the sake of one file
-_INTERPRETER = b"tpu_interpret_mode"  # `force_tpu_interpret_mode` and `set_tpu_interpret_mode` of pallas.tpu
+_INTERPRETER = re.compile(rb"""tpu_interpret_mode|\.pallas_call\s*=(?!=)|["'](?:[\w.]+\.)?pallas_call["']""")
+"""`force_tpu_interpret_mode` and `set_tpu_interpret_mode` of pallas.tpu; something else in the place of `pl.pallas_call`."""
+
+_INTERPRETED = re.compile(rb"\binterpret\s*=\s*True\b")
 MAX_MODULE_BYTES = 2_000_000  # a module beyond this is data, not code to follow
 
 _WIDE = re.compile(rb"""jax_enable_x64["']\s*,\s*(?!False)|\benable_x64\((?!False)|JAX_ENABLE_X64|config\.jax_enable_x64\s*=""")
@@ -51,11 +55,12 @@ class Scope:
     package: str = ""
 
 
-def _text_of(file: Path) -> bytes:
+def _read(path: str) -> Source:
+    """Read a file that is not part of the program; an empty one where that is not possible."""
     try:
-        return file.read_bytes() if file.is_file() else b""
+        return Source(path, Path(path).read_bytes())
     except OSError:
-        return b""
+        return Source(path, b"")
 
 
 class Program:
@@ -183,13 +188,39 @@ class Program:
         return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
 
     def interprets(self, path: str) -> bool:
-        """Say whether a file, or a conftest.py above it, may put Pallas' interpreter in the place of the TPU."""
+        """Say whether a file, a conftest.py above it or what they import may put Pallas' interpreter in the place of the TPU."""
         if path not in self._interprets:
-            held = self._sources.get(path)
-            above = [folder for folder in Path(path).parents if folder == self._root or self._root in folder.parents]
-            texts = [held.text if held is not None else b"", *(_text_of(folder / "conftest.py") for folder in above)]
-            self._interprets[path] = any(_INTERPRETER in text for text in texts)
+            above = [
+                folder / "conftest.py" for folder in Path(path).parents if folder == self._root or self._root in folder.parents
+            ]
+            pending = [path, *(str(file) for file in above if file.is_file())]
+            own, seen = set(pending), set(pending)
+            self._interprets[path] = False
+            while pending:
+                each = pending.pop()
+                held = self._sources.get(each) or _read(each)
+                if _INTERPRETER.search(held.text) or (
+                    each in own and b"pallas_call" in held.text and _INTERPRETED.search(held.text)
+                ):
+                    self._interprets[path] = True
+                    break
+                imported = {file for file in self._imports(held) if file in self._sources} - seen
+                seen |= imported
+                pending += imported
         return self._interprets[path]
+
+    def _imports(self, source: Source) -> Iterator[str]:
+        """Yield the files of the tree that a file imports; JAX itself, which has the interpreter, does not use it by that."""
+        try:
+            tree = source.tree
+        except SourceError:
+            return
+        for node in nodes(tree, ast.Import, ast.ImportFrom):
+            module = self.absolute(node, source.path) if isinstance(node, ast.ImportFrom) else ""
+            names = [module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)]
+            for name in names:
+                if name.partition(".")[0] != "jax" and (found := self.find(name, source.path)) is not None:
+                    yield found
 
     def dotted(self, path: str) -> str:
         """Return the dotted name of a module by its file."""

@@ -1,4 +1,4 @@
-"""What functions see of arrays under vmap, shard_map, scan and grad."""
+"""What functions see of arrays under vmap, shard_map, scan and grad, and which of them are only traced."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ def call_transformed(machine: Machine, callee: Transformed, arguments: Arguments
 
     options = dict(callee.options)
     name = callee.transformation
+    if name == "make_jaxpr":
+        call_traced(machine, callee.function, arguments)
+        return machine.unknown(arguments.text, "a jaxpr is not followed", arguments.node, pure=True)
     match name:
         case "vmap":
             inside = _under_vmap(machine, options.get("in_axes", 0), arguments)
@@ -39,6 +42,17 @@ def call_transformed(machine: Machine, callee: Transformed, arguments: Arguments
         return replace(result, shape=(size, *result.shape), contents=None)
     text = ast.unparse(arguments.node)[:60] if arguments.node is not None else name
     return machine.unknown(text, f"the result of `{name}` is not followed", arguments.node, pure=True)
+
+
+def call_traced(machine: Machine, function: Value, arguments: Arguments) -> Value:
+    """Call a function with what stands for its arguments: no kernel in it is lowered for a TPU."""
+    from codemods.evaluate.calls import call
+
+    machine.tracing += 1
+    try:
+        return call(machine, function, arguments)
+    finally:
+        machine.tracing -= 1
 
 
 def _unseen(machine: Machine, name: str, arguments: Arguments) -> Arguments:

@@ -75,8 +75,8 @@ class Literals:
             if value is None or not all(_permits(use.judge.callee, fix, value.new, use.known) for use in served):
                 return None
             always = all(id(use.judge) in failing for use in ours)
-            if not always and not isinstance(value.new, int):
-                return None  # another mode, or none, where the present one is legal in some executions
+            if not isinstance(value.new, int) and not (always and all(_breaks(fix, use) for use in served)):
+                return None  # another mode, or none, where the present one is legal in some executions, or in another call
             kept_type = type(value.new) is type(old) or not any(use.trail.annotated for use in served)
             slow = _is_slow(site, fix, old, value.new)
             safe = safe and always and kept_type and fix.evident(old, value.new) and not slow
@@ -159,6 +159,12 @@ def _best(site: Site, fix: Fix, failing: Sequence[Known], served: Sequence[Known
 
 def _permits(callee: Callee, fix: Fix, value: Any, known: Known) -> bool:
     return callee.contract.permits(fix.parameter, value, callee.contract.complete(known)) is Verdict.PROVEN
+
+
+def _breaks(fix: Fix, use: _Use) -> bool:
+    """Say whether a value that a call has is illegal there for certain."""
+    contract = use.judge.callee.contract
+    return contract.permits(fix.parameter, use.trail.value, contract.complete(use.known)) is Verdict.VIOLATED
 
 
 def _varies(site: Site, fix: Fix) -> bool:

@@ -128,6 +128,8 @@ class Origins:
                 if self.tree.variables(node):
                     return self._of_variable(node, search)
                 field = Field(self.tree.scopes_of(node).tree, name)
+                if any(self.tree.is_enum(cls) for cls in _classes_with(field)):
+                    return None  # the value of an enum's member is what the member is called by: another one is another member
                 values = self._lone(_attribute_values(field), search)
                 return values.via([node], field) if values is not None else None
             case ast.Subscript(value=held, slice=ast.Constant(value=key)):
@@ -141,6 +143,8 @@ class Origins:
         if not variables:
             return None
         uses, (*_, variable) = self.tree.uses(variables[-1]), variables
+        if isinstance(variable.scope, ast.ClassDef) and self.tree.is_enum(variable.scope):
+            return None
         if (value := uses.lone_value) is not None:
             found = self._trail(value, search)
         elif uses.only_parameter and isinstance(variable.scope, Function):
@@ -269,6 +273,13 @@ def _is_reflected(field: Field) -> bool:
     named = any(isinstance(each, ast.Constant) and each.value == field.name for call in calls for each in call.args)
     read = (node.id if isinstance(node, ast.Name) else node.attr for node in nodes(field.file, ast.Name, ast.Attribute))
     return named or not _REFLECTION.isdisjoint(read)
+
+
+def _classes_with(field: Field) -> Iterator[ast.ClassDef]:
+    """Yield the classes that set an attribute of this name."""
+    for node in nodes(field.file, ast.ClassDef):
+        if any(_assigned(statement, field.name) is not None for statement in node.body):
+            yield node
 
 
 def _attribute_values(field: Field) -> Iterator[ast.expr]:

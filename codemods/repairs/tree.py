@@ -18,6 +18,11 @@ _LONGEST = 24  # modules that one name is imported through
 _REFLECTION = frozenset(("globals", "locals", "eval", "exec"))
 
 
+def _names_enum(text: str) -> bool:
+    """Say whether a class is an enum, or its metaclass that of enums, by its name."""
+    return text.endswith(("Enum", "Flag", "EnumMeta", "EnumType"))
+
+
 class Tree:
     """The variables of all files, which are read as they are needed.
 
@@ -85,6 +90,27 @@ class Tree:
         """Return what the variable that an expression stands for always holds, if it is set only once."""
         variables = self.variables(node)
         return self.uses(variables[-1]).lone_value if variables else None
+
+    def is_enum(self, cls: ast.ClassDef) -> bool:
+        """Say whether a class is an enum, by its bases: `Block(16)` is then a member of that value, wherever it stands."""
+        pending, seen = [cls], {cls}
+        while pending:
+            each = pending.pop()
+            if any(_names_enum(ast.unparse(base)) for base in (*each.bases, *(keyword.value for keyword in each.keywords))):
+                return True
+            for base in each.bases:
+                first = self._first(base)
+                imported = self.uses(first).lone_import if first is not None else None
+                if imported is not None and _names_enum(imported[1].name):
+                    return True
+                for variable in self.variables(base)[-1:]:
+                    named = {node for node in nodes(self._tree_of(variable), ast.ClassDef) if node.name == variable.name}
+                    pending += named - seen
+                    seen |= named
+        return False
+
+    def _tree_of(self, variable: Variable) -> ast.Module:
+        return self.scopes_of(variable.scope).tree
 
     def has_no_other_reads(self, variable: Variable, reads: Set[int]) -> bool:
         """Say whether nothing but these expressions reads a variable, in its own file or in another.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from codemods import formulas, operations
 from codemods.evaluate.arguments import Arguments
-from codemods.evaluate.interpreted import Interpreted, integer, interprets, text_of
+from codemods.evaluate.interpreted import Interpreted, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.formulas import Formula
@@ -25,11 +25,19 @@ def _demand(machine: Machine, formula: Formula) -> None:
     machine.state = assumed
 
 
+def _given(arguments: Arguments, position: int, name: str) -> Value:
+    if position < len(arguments.positional):
+        return arguments.positional[position]
+    if name not in arguments.keywords:
+        raise Unmodelled(unfollowed(arguments))
+    return arguments.keywords[name]
+
+
 def _compared(op: ast.cmpop) -> Interpreted:
     def check(machine: Machine, arguments: Arguments) -> Value:
         from codemods.evaluate.expressions import compare
 
-        left, right = arguments.positional[:2]
+        left, right = (_given(arguments, position, name) for position, name in enumerate(("first", "second")))
         outcome = machine.spread(lambda a, b: compare(machine, op, a, b), left, right, text=text_of(arguments))
         _demand(machine, machine.truth(outcome))
 
@@ -45,7 +53,7 @@ interprets("unittest.TestCase.assertLessEqual")(_compared(ast.LtE()))
 
 @interprets("torch._check", "torch._assert", "unittest.TestCase.assertTrue")
 def _check(machine: Machine, arguments: Arguments) -> Value:
-    _demand(machine, machine.truth(arguments.positional[0]))
+    _demand(machine, machine.truth(_given(arguments, 0, "expr")))
 
 
 @interprets("chex.assert_is_divisible")

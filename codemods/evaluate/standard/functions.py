@@ -10,7 +10,7 @@ from codemods.evaluate.calls import call
 from codemods.evaluate.externals import call_unknown
 from codemods.evaluate.interpreted import Interpreted, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
-from codemods.evaluate.transforms import any_round, one_of
+from codemods.evaluate.transforms import any_round, call_traced, one_of
 from codemods.values import Array, External, Opaque, Partial, Transformed, Value
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _partial(machine: Machine, arguments: Arguments) -> Value:
 @interprets(
     "jax.jit", "jax.pjit", "jax.experimental.pjit.pjit", "jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint",
     "jax.named_call", "jax.custom_vjp", "jax.custom_jvp", "torch.compile", "torch.jit.script", "flax.nnx.jit",
-    "equinox.filter_jit", "jax.make_jaxpr", "jax.export.export", "jax.block_until_ready", "flax.linen.jit", "chex.chexify",
+    "equinox.filter_jit", "jax.export.export", "jax.block_until_ready", "flax.linen.jit", "chex.chexify",
 )  # fmt: skip
 def _transparent(machine: Machine, arguments: Arguments) -> Value:
     """What these give sees its arguments as the function itself does."""
@@ -36,9 +36,12 @@ def _transparent(machine: Machine, arguments: Arguments) -> Value:
     return Partial(External("jax.jit"), (), ()) if function is None else function  # with options only: a decorator
 
 
+_FUNCTION = ("fun", "f", "func")
+
+
 def _function(arguments: Arguments) -> Value:
     """Return the function that is to be transformed, None where only options are given."""
-    given = (arguments.keywords.get(name) for name in ("fun", "f", "func"))
+    given = (arguments.keywords.get(name) for name in _FUNCTION)
     return arguments.positional[0] if arguments.positional else next((each for each in given if each is not None), None)
 
 
@@ -58,11 +61,21 @@ def _transforming(name: str, *options: str) -> Interpreted:
 
 interprets("jax.vmap", "torch.vmap", "equinox.filter_vmap")(_transforming("vmap", "in_axes", "out_axes"))
 interprets("jax.pmap")(_transforming("pmap"))
+interprets("jax.make_jaxpr")(_transforming("make_jaxpr"))
 interprets("jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev")(_transforming("grad"))
 interprets("jax.shard_map", "jax.experimental.shard_map.shard_map")(_transforming("shard_map", "mesh", "in_specs", "out_specs"))
 
 
-@interprets("jax.eval_shape", "torchax.interop.call_jax", "torch_xla2.interop.call_jax")
+@interprets("jax.eval_shape", "equinox.filter_eval_shape", "flax.nnx.eval_shape")
+def _eval_shape(machine: Machine, arguments: Arguments) -> Value:
+    function = _function(arguments)
+    if function is None:
+        raise Unmodelled(unfollowed(arguments))
+    keywords = {name: value for name, value in arguments.keywords.items() if arguments.positional or name not in _FUNCTION}
+    return call_traced(machine, function, replace(arguments.without_first(), keywords=keywords))
+
+
+@interprets("torchax.interop.call_jax", "torch_xla2.interop.call_jax")
 def _call_with_the_rest(machine: Machine, arguments: Arguments) -> Value:
     return call(machine, arguments.positional[0], arguments.without_first())
 

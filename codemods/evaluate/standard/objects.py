@@ -48,31 +48,32 @@ def _getattr(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets("builtins.setattr")
 def _setattr(machine: Machine, arguments: Arguments) -> Value:
-    receiver, name, value = arguments.positional
-    if isinstance(name, str):
-        objects.set_attribute(machine, receiver, name, value)
-    else:
-        havoc.leak(machine, value)
-        havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
+    match arguments.positional:
+        case (receiver, str(name), value):
+            objects.set_attribute(machine, receiver, name, value)
+        case given:
+            havoc.leak(machine, *given)
+            havoc.everything(machine, "an attribute of an unknown name is set", arguments.node, names=True)
 
 
 @interprets("builtins.object.__setattr__", "builtins.type.__setattr__")
 def _put(machine: Machine, arguments: Arguments) -> Value:
     """Set an attribute, whatever the class of the object makes of it."""
-    receiver, name, value = arguments.positional
-    if isinstance(receiver, Instance) and isinstance(name, str):
-        machine.state.cells[(receiver.id, name)] = value
-        return None
-    return _setattr(machine, arguments)
+    match arguments.positional:
+        case (Instance() as receiver, str(name), value):
+            machine.state.cells[(receiver.id, name)] = value
+            return None
+        case _:
+            return _setattr(machine, arguments)
 
 
 @interprets("builtins.delattr")
 def _delattr(machine: Machine, arguments: Arguments) -> Value:
-    receiver, name = arguments.positional
-    if isinstance(name, str):
-        objects.delete_attribute(machine, receiver, name)
-    else:
-        havoc.everything(machine, "an attribute of an unknown name is deleted", arguments.node, names=True)
+    match arguments.positional:
+        case (receiver, str(name)):
+            objects.delete_attribute(machine, receiver, name)
+        case _:
+            havoc.everything(machine, "an attribute of an unknown name is deleted", arguments.node, names=True)
 
 
 @interprets("builtins.vars", "builtins.locals", "builtins.globals")

@@ -59,15 +59,16 @@ def monkeypatch(machine: Machine, method: str, arguments: Arguments) -> None:
 
 @interprets("unittest.mock.patch.object")
 def _patch(machine: Machine, arguments: Arguments) -> Value:
-    target, name = arguments.positional[:2]
-    replace(machine, target, name, arguments)
+    given = {**dict(zip(("target", "attribute"), arguments.positional, strict=False)), **arguments.keywords}
+    replace(machine, given.get("target"), given.get("attribute"), arguments)
     raise Unmodelled("a patch")
 
 
 @interprets("unittest.mock.patch.dict")
 def _patch_dict(machine: Machine, arguments: Arguments) -> Value:
     """Some items of a dict are replaced for some time; those of the environment are not known anyway."""
-    if arguments.positional[0] not in (External("os.environ"), "os.environ"):
+    patched = arguments.positional[0] if arguments.positional else arguments.keywords.get("in_dict")
+    if patched not in (External("os.environ"), "os.environ"):
         havoc.everything(machine, "some dict is replaced for some time", arguments.node, names=True)
     raise Unmodelled("a patch")
 
