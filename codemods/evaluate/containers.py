@@ -47,8 +47,8 @@ def make_list(machine: Machine, elements: Sequence[Value]) -> ListRef:
 
 
 def make_set(machine: Machine, elements: Sequence[Value]) -> SetRef:
-    """Make a set; of integers, in the order in which Python gives them."""
-    if all(isinstance(each, int | str) for each in elements):
+    """Make a set; of integers, in the order in which Python gives them. Of elements that are not known, some may be equal."""
+    if all(map(iteration.is_known, elements)):
         distinct = dict.fromkeys(elements)
         integers = all(isinstance(each, int) for each in distinct)
         elements = tuple(set(distinct)) if integers else tuple(distinct)
@@ -246,6 +246,7 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             changed[index] = value
             machine.state.cells[(receiver.id, "contents")] = tuple(changed)
         case DictRef() | ListRef():
+            iteration.forget(machine, value)
             forget(machine, receiver, "a container", "an item of it was set at an unknown place")
         case Choice(alternatives):
             for _, each in alternatives:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
 from codemods.evaluate import havoc, names, objects
-from codemods.evaluate.frameworks import is_failure_expected
+from codemods.evaluate.frameworks import goes_on_after_failure, is_failure_expected
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.memory import Written
 from codemods.evaluate.state import UNBOUND
-from codemods.values import External, Function, Instance, Opaque, Value
+from codemods.values import Choice, External, Function, Instance, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -89,7 +89,11 @@ def _swallows(machine: Machine, value: Value) -> bool:
         case Opaque(key=(_, "swallows")):
             return True
         case Opaque(key=(_, "call", str(name))):
-            return name in ("contextlib.suppress", "contextlib.ExitStack", "pytest.raises")
+            return name in ("contextlib.suppress", "contextlib.ExitStack", "pytest.raises") or goes_on_after_failure(value.text)
+        case Opaque(text=text):
+            return goes_on_after_failure(text)
+        case Choice(alternatives):
+            return any(_swallows(machine, each) for _, each in alternatives)
         case _:
             return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 TRANSPARENT = ("pytest.", "absl.testing.", "typing.", "unittest.", "functools.lru_cache", "functools.cache", "functools.wraps",
                "jax._src.test_util.", "hypothesis.", "contextlib.", "beartype.", "jaxtyping.", "torch.no_grad",
@@ -19,7 +20,10 @@ PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
 """Methods of `pytest.MonkeyPatch`: of an unknown object that has such a method, it is taken for one."""
 
 _FAILURES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress",
-                       "assertRaisesWithPredicateMatch", "xfail", "expectedFailure"})  # fmt: skip
+                       "assertRaisesWithPredicateMatch", "assert_raises", "assert_raises_regex", "xfail", "expectedFailure"})  # fmt: skip
+
+_GOING_ON = re.compile(r"\b(?:subTest|\w*subtests?\w*\.test)\(")
+"""The calls of `unittest` and pytest that make a part of a test, which goes on when the part has failed or skips the rest."""
 
 
 def is_failure_expected(node: ast.expr) -> bool:
@@ -27,3 +31,8 @@ def is_failure_expected(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name in _FAILURES
+
+
+def goes_on_after_failure(text: str) -> bool:
+    """Say whether what follows a block under this context manager is executed though the block failed, or was left to skip."""
+    return _GOING_ON.search(text) is not None

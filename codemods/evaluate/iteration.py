@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from codemods.evaluate import arrays, havoc, objects
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, Class, DictRef, Instance, Iterator, ListRef, Opaque, SetRef, Value, View, describe
+from codemods.values import Array, Class, DictRef, Instance, Iterator, ListRef, Opaque, SetRef, Value, View, describe, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -57,14 +58,38 @@ def elements(machine: Machine, value: Value) -> tuple[Value, ...]:
 
 
 def in_any_order(machine: Machine, value: Value) -> tuple[Value, ...]:
-    """Return the elements that iterating a value gives, those of a set in any order."""
+    """Return the elements that iterating a value gives, those of a set in any order; it may be left before its end."""
     contents = machine.contents(value) if isinstance(value, SetRef) else None
-    return elements(machine, value) if contents is None else contents
+    given = elements(machine, value) if contents is None else contents
+    forget(machine, value)
+    return given
 
 
 def _is_ordered(contents: tuple[Value, ...]) -> bool:
     """Say whether the elements of a set have an order that does not change from run to run: numbers have."""
     return all(isinstance(each, int) for each in contents)
+
+
+def is_known(element: Value) -> bool:
+    """Say whether of an element of a set it is known which others it is equal to."""
+    if isinstance(element, tuple):
+        return all(map(is_known, element))
+    return is_constant(element) and (not isinstance(element, float) or not math.isnan(element))
+
+
+def is_counted(machine: Machine, value: SetRef) -> bool:
+    """Say whether it is known how many elements a set has."""
+    contents = machine.contents(value)
+    return contents is not None and (len(contents) < 2 or all(map(is_known, contents)))
+
+
+def forget(machine: Machine, *values: Value) -> None:
+    """Forget what is left of iterators that something reads, nobody knows how far."""
+    for value in values:
+        if isinstance(value, Iterator):
+            havoc.leak_elements(machine, value)
+            why = "how far the iterator is read is not known"
+            machine.state.cells[(value.id, "contents")] = machine.unknown("the rest of an iterator", why)
 
 
 def _members(machine: Machine, enum: Class) -> tuple[Value, ...]:
@@ -121,8 +146,9 @@ def make_iterator(machine: Machine, given: Sequence[Value], *sources: Value) -> 
         match source:
             case ListRef(id) | DictRef(id) | View(DictRef(id)):
                 held.append(((id, "contents"), machine.state.read((id, "contents"))))
-            case Iterator():
-                held += source.sources
+            case Iterator(id, sources):  # which is read as far as this one is
+                forget(machine, source)
+                held += [*sources, ((id, "contents"), machine.state.read((id, "contents")))]
             case _:
                 pass
     made = Iterator(machine.new_id(), tuple(held))
@@ -134,6 +160,7 @@ def _left(machine: Machine, iterator: Iterator) -> tuple[Value, ...]:
     """Return what an iterator has left to give."""
     contents = machine.contents(iterator)
     if contents is None or any(machine.state.read(cell) is not held for cell, held in iterator.sources):
+        forget(machine, iterator)
         raise Unmodelled("what it walks through has changed since it was made")
     return contents
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import objects
+from codemods.evaluate import names, objects
 from codemods.evaluate.relevance import rebound
 from codemods.evaluate.sharing import ANYTHING, Changes, changes
 from codemods.evaluate.state import PATCHED
@@ -22,8 +22,14 @@ _WHY = "another file may change it"
 
 
 def settle(machine: Machine, path: str, scope_id: int) -> None:
-    """Forget of a module that was executed what others may have changed of it before somebody imports it."""
-    bound, changed = machine.program.tree.before_import(path, machine.program.running)
+    """Forget of a module that was executed what others may have changed of it, and had changed by its own functions, before
+    somebody imports it.
+    """
+    tree, source = machine.program.tree, machine.program.source(path)
+    if source is not None and b"global" in source.text and tree.runs_before(path, machine.program.running):
+        for name in sorted(rebound(source.tree)):
+            names.forget(machine, {name}, f"a function rebinds the global `{name}`", source.tree.body[0])
+    bound, changed = tree.before_import(path, machine.program.running)
     for name, value in machine.members(scope_id).items() if bound | changed else ():
         if name in bound | changed or ANYTHING in bound:
             objects.forget(machine, value)

@@ -180,6 +180,17 @@ class Tree:
                     changed |= file.in_place
         return frozenset(bound), frozenset(changed)
 
+    def runs_before(self, path: str, importers: Iterable[str]) -> bool:
+        """Say whether another file than the importers may call functions of a module before somebody imports it: one that imports
+        the module, or one of them.
+        """
+        followed = {os.path.realpath(each) for each in (*importers, path)}
+        stems = set(map(_stem, followed))
+        conftests = (file for each in followed for file in self._conftests(each))
+        return any(
+            file.path not in followed and not stems.isdisjoint(file.imported) for file in (*self._files.values(), *conftests)
+        )
+
     def before_call(self, path: str) -> frozenset[str]:
         """Return the names of a module that other files may set or change before a function runs, in tests also for some time."""
         if path not in self._names:

@@ -62,7 +62,8 @@ def _accumulate(machine: Machine, arguments: Arguments) -> Value:
 def _islice(machine: Machine, arguments: Arguments) -> Value:
     first, *bounds = arguments.positional
     if isinstance(first, Iterator) or arguments.keywords or not all(each is None or type(each) is int for each in bounds):
-        raise Unmodelled(unfollowed(arguments))  # what is left of an iterator depends on how far this one gets
+        iteration.forget(machine, first)  # what is left of an iterator depends on how far this one gets
+        raise Unmodelled(unfollowed(arguments))
     parts = iteration.elements(machine, first)
     return iteration.make_iterator(machine, tuple(itertools.islice(parts, *bounds)), first)
 

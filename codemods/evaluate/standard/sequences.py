@@ -14,11 +14,11 @@ from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.comprehensions import partly
 from codemods.evaluate.externals import hand_on
-from codemods.evaluate.interpreted import computes, integer, interprets, text_of
+from codemods.evaluate.interpreted import computes, integer, interprets, text_of, unfollowed
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, Value, describe
+from codemods.values import Array, DictRef, Filtered, Instance, Iterator, Opaque, SetRef, Value, describe
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -46,6 +46,8 @@ def _len(machine: Machine, value: Value) -> Value:
             return len(value)
         case Iterator():
             raise Dies
+        case SetRef() if not iteration.is_counted(machine, value):
+            raise Unmodelled("which elements of a set are equal is not known")
         case Instance():
             return objects.special(machine, value, "__len__")
         case _:
@@ -80,7 +82,15 @@ def _tuple(machine: Machine, value: Value = ()) -> Value:
     return value if isinstance(value, Filtered) else iteration.elements(machine, value)
 
 
-@computes("builtins.list", "collections.deque")
+@interprets("collections.deque")
+def _deque(machine: Machine, arguments: Arguments) -> Value:
+    if len(arguments.positional) > 1 or arguments.keywords or arguments.spread:
+        iteration.forget(machine, *arguments.values())
+        raise Unmodelled(unfollowed(arguments))
+    return machine.spread(lambda *values: _list(machine, *values), *arguments.positional, text=text_of(arguments))
+
+
+@computes("builtins.list")
 def _list(machine: Machine, value: Value = ()) -> Value:
     if isinstance(value, Opaque | Filtered):
         return value
@@ -116,6 +126,10 @@ def _reversed(machine: Machine, value: Value) -> Value:
 
 @interprets("builtins.zip")
 def _zip(machine: Machine, arguments: Arguments) -> Value:
+    iterators = [value for value in arguments.positional if isinstance(value, Iterator)]
+    if len({each.id for each in iterators}) < len(iterators):
+        iteration.forget(machine, *iterators)
+        raise Unmodelled("an iterator that is zipped with itself")
     sides = [iteration.elements(machine, value) for value in arguments.positional]
     rows: list[Value] = list(zip(*sides, strict=False))
     return iteration.make_iterator(machine, rows, *arguments.positional)
@@ -158,11 +172,15 @@ def _map(machine: Machine, arguments: Arguments) -> Value:
 
     if how == "later":
         hand_on(machine, function, arguments)
+        iteration.forget(machine, *iterated)
         raise Unmodelled("a map that is not consumed where it is made")
     if how == "whole":
         run()
-    elif node is not None and not partly(machine, run, node):
-        raise Unmodelled("a map that is consumed in part")
+    else:
+        seen = node is None or partly(machine, run, node)
+        iteration.forget(machine, *iterated)
+        if not seen:
+            raise Unmodelled("a map that is consumed in part")
     return iteration.make_iterator(machine, given)
 
 
