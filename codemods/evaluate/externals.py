@@ -13,6 +13,7 @@ from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.interpreted import unfollowed
 from codemods.evaluate.library import MODELS, Call, Unmodelled
+from codemods.evaluate.machine import Exhausted
 from codemods.evaluate.relevance import MUTATORS
 from codemods.evaluate.settings import looked_up
 from codemods.values import (
@@ -58,11 +59,14 @@ def call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
 
 def attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value]) -> Value:
     """Return what a call gives; an unknown value where it cannot be followed."""
+    before = machine.state
     try:
         return function()
     except Unmodelled as why:
         reason = str(why)
     except MISTAKEN:
+        if machine.state is not before:  # in one of several arms perhaps: what holds here is not known
+            raise Exhausted from None
         reason = unfollowed(arguments)
     _give_up(machine, arguments)
     return machine.unknown(arguments.text, reason, arguments.node)
