@@ -97,3 +97,29 @@ def test_what_was_not_looked_at_is_not_said_to_be_missing(
     Path("main.py").write_text("from cfg import B\n" + CALL.format("B"))
     main(["check", "--unproven", "--select", "SC102", "main.py"])
     assert f"because: {reason}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("guard", ["chex.assert_equal(24 % block, 0)", "chex.assert_is_divisible(24, block)"])
+@pytest.mark.parametrize(
+    ("where", "verdict"), [("main.py", "violated"), ("conftest.py", "violated"), ("setup_all.py", "violated"), (None, "proven")]
+)
+def test_assertions_of_chex_guard_nothing_where_a_file_turns_them_off(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    guard: str,
+    where: str | None,
+    verdict: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+    texts = {"setup_all.py": "", "main.py": f"import chex\nimport setup_all\ndef check(block):\n    {guard}\n"}
+    if where:
+        texts[where] = "import chex\nchex.disable_asserts()\n" + texts.get(where, "")
+    *arrays, call = CALL.format("block").splitlines()
+    texts["main.py"] += "\n".join([*arrays, "def attend(block):", "    check(block)", f"    {call}", "attend(8)", "attend(16)"])
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    main(["check", "--output-format", "json", "main.py"])
+    (site,) = json.loads(capsys.readouterr().out)["call_sites"]
+    assert site["verdicts"]["SC102"] == verdict

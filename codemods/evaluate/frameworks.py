@@ -20,7 +20,8 @@ PATCHING = frozenset({"setattr", "delattr", "setitem", "delitem"})
 """Methods of `pytest.MonkeyPatch`: of an unknown object that has such a method, it is taken for one."""
 
 _FAILURES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithLiteralMatch", "suppress",
-                       "assertRaisesWithPredicateMatch", "assert_raises", "assert_raises_regex", "xfail", "expectedFailure"})  # fmt: skip
+                       "assertRaisesWithPredicateMatch", "assert_raises", "assert_raises_regex", "xfail",
+                       "expectedFailure"})  # fmt: skip
 
 _GOING_ON = re.compile(r"\b(?:subTest|\w*subtests?\w*\.test)\(")
 """The calls of `unittest` and pytest that make a part of a test, which goes on when the part has failed or skips the rest."""

@@ -200,6 +200,10 @@ class Tree:
             self._names[path] = frozenset(found)
         return self._names[path]
 
+    def disables_assertions(self, path: str) -> bool:
+        """Say whether a file turns the assertions of chex off, be it for a while."""
+        return any(b"disable_asserts" in file.data for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
+
     def attributes(self, name: str, path: str) -> frozenset[str]:
         """Return the attributes that other files may set of the objects of a class."""
         real, word = os.path.realpath(path), name.encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codemods import formulas, operations
@@ -33,18 +34,25 @@ def _given(arguments: Arguments, position: int, name: str) -> Value:
     return arguments.keywords[name]
 
 
-def _compared(op: ast.cmpop) -> Interpreted:
+def _demand_of_chex(machine: Machine, formula: Formula) -> None:
+    """Go on only where a condition holds, unless a file turns such assertions off."""
+    if not machine.program.tree.disables_assertions(machine.frame.scope.path):
+        _demand(machine, formula)
+
+
+def _compared(op: ast.cmpop, demand: Callable[[Machine, Formula], None] = _demand) -> Interpreted:
     def check(machine: Machine, arguments: Arguments) -> Value:
         from codemods.evaluate.expressions import compare
 
         left, right = (_given(arguments, position, name) for position, name in enumerate(("first", "second")))
         outcome = machine.spread(lambda a, b: compare(machine, op, a, b), left, right, text=text_of(arguments))
-        _demand(machine, machine.truth(outcome))
+        demand(machine, machine.truth(outcome))
 
     return check
 
 
-interprets("chex.assert_equal", "unittest.TestCase.assertEqual", "numpy.testing.assert_equal")(_compared(ast.Eq()))
+interprets("chex.assert_equal")(_compared(ast.Eq(), _demand_of_chex))
+interprets("unittest.TestCase.assertEqual", "numpy.testing.assert_equal")(_compared(ast.Eq()))
 interprets("unittest.TestCase.assertGreater")(_compared(ast.Gt()))
 interprets("unittest.TestCase.assertLess")(_compared(ast.Lt()))
 interprets("unittest.TestCase.assertGreaterEqual")(_compared(ast.GtE()))
@@ -62,5 +70,7 @@ def _divisible(machine: Machine, arguments: Arguments) -> Value:
         raise Unmodelled("an assertion that is not followed")
     numerator, denominator = map(integer, arguments.positional)
     if denominator == 0:
+        if machine.program.tree.disables_assertions(machine.frame.scope.path):
+            return
         raise Dies
-    _demand(machine, formulas.equal(operations.mod(numerator, denominator), 0))
+    _demand_of_chex(machine, formulas.equal(operations.mod(numerator, denominator), 0))
