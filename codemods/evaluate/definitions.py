@@ -94,7 +94,9 @@ def _decorated_class(machine: Machine, cls: Class, node: ast.ClassDef, path: str
         return cls
     if isinstance(made := options.get("init"), ast.Constant) and made.value is False:
         return cls
-    return replace(cls, kind="dataclass", parameters=fields.fields_of(machine, cls, node, path, options))
+    cls = replace(cls, kind="dataclass", parameters=fields.fields_of(machine, cls, node, path, options))
+    fields.add_initializer(machine, cls, path, options)
+    return cls
 
 
 def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
@@ -113,6 +115,8 @@ def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
     path = next((base.path for base in ancestry(cls) if isinstance(base, External) and base.path in fields.BASES), "")
     if path or cls.kind != "dataclass":  # what only inherits a constructor adds nothing to it
         cls = replace(cls, parameters=fields.fields_of(machine, cls, node, path, {}))
+        if path and path not in fields.MODELS:
+            fields.add_initializer(machine, cls, path, {})
     else:
         cls = replace(cls, parameters=next(base.parameters for base in lineage(cls)[1:] if base.kind == "dataclass"))
     if cls.kind == "enum":

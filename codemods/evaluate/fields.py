@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codemods.evaluate.machine import Dies
@@ -147,13 +147,40 @@ def _decided_elsewhere(node: ast.ClassDef) -> tuple[bool, set[str]]:
     return everything, names
 
 
-def set_fields(machine: Machine, made: Instance, arguments: Arguments) -> None:
-    """Execute the constructor of an object: set its fields, and call what comes after."""
+INITIALIZER = "initializer"
+"""The kind of a class that stands for the `__init__` that a library writes for it."""
+
+
+def add_initializer(machine: Machine, cls: Class, path: str, options: dict[str, ast.expr]) -> None:
+    """Put the `__init__` that a library writes among the attributes of a class, as code of the source may call it too."""
+    written = replace(cls, kind=INITIALIZER)
+    own = machine.read((cls.scope, "__init__"))
+    if path == "equinox.Module" and own is UNBOUND:
+        own = _member(machine, cls, "__init__")
+    if own is UNBOUND or isinstance(own, Class) or (path in OLD_ATTRS and "auto_detect" not in options):
+        machine.state.cells[(cls.scope, "__init__")] = written
+    elif path in ATTRS or path in OLD_ATTRS:
+        machine.state.cells[(cls.scope, "__attrs_init__")] = written
+
+
+def is_model(cls: Class) -> bool:
+    """Say whether a class is a model of pydantic, which has one `__init__` for all."""
+    return any(isinstance(base, External) and base.path in MODELS for base in ancestry(cls))
+
+
+def forget_fields(machine: Machine, made: Instance, why: str) -> None:
+    """Make the fields of an object unknown, those that were never set too."""
+    for name in made.cls.fields:
+        machine.state.cells[(made.id, name)] = machine.unknown(f"{made.cls.name}().{name}", why)
+
+
+def set_fields(machine: Machine, made: Instance, arguments: Arguments, parameters: tuple[Field, ...]) -> None:
+    """Execute a constructor that has these parameters: set the fields of an object, and call what comes after."""
     cls = made.cls
-    positional = [each.argument for each in cls.parameters if each.argument is not None and not each.keyword_only]
+    positional = [each.argument for each in parameters if each.argument is not None and not each.keyword_only]
     given = {**dict(zip(positional, arguments.positional, strict=False)), **arguments.keywords}
     handed: list[Value] = []
-    for each in cls.parameters:
+    for each in parameters:
         value = _value(machine, cls, each, given, spread=arguments.spread)
         if each.stored:
             if value is not UNBOUND:

@@ -189,3 +189,29 @@ space = SimpleNamespace(pages=64, block=9)
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=space.block)  #: SC102 violated
 space.block = 8
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=space.block)  #: proven SC102
+
+
+@attrs.define
+class Doubled:
+    block: int = 9
+
+    def __init__(self, half: int):
+        self.__attrs_init__(half * 2)
+
+
+class Loaded(BaseModel):
+    block: int = 9
+
+    def __init__(self, **data: int):
+        super().__init__(**data)
+
+
+class Named(Loaded):
+    def __init__(self, given: int):
+        Loaded.__init__(self, block=given)
+
+
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Doubled(4).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Loaded(block=8).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Loaded().block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Named(8).block)  #: proven SC102
