@@ -118,9 +118,12 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
         havoc.everything(machine, "reading an attribute runs code of its class", node)
         return machine.unknown(f"{value.cls.name}().{name}", "its class decides what reading it gives", node)
     found = class_member(machine, value.cls, name)
-    if isinstance(found, Instance) and (given := special(machine, found, "__get__", value, value.cls)) is not UNBOUND:
-        return given
     held = machine.state.read((value.id, name))
+    if isinstance(found, Instance) and (held is UNBOUND or not _gives_way(machine, found)):
+        if (given := special(machine, found, "__get__", value, value.cls)) is not UNBOUND:
+            return given
+    elif isinstance(found, Instance) and isinstance(held, Choice):
+        return machine.unknown(f"{value.cls.name}().{name}", "a descriptor of its class gives it where it is not set", node)
     if isinstance(held, Choice) and found is not UNBOUND:  # where it is not set, the class's attribute counts
         return choose((formula, found if each is UNBOUND else each) for formula, each in held.alternatives)
     held = machine.read((value.id, name))
@@ -156,6 +159,11 @@ def _seen_from(machine: Machine, value: Instance, found: Value, name: str) -> Va
             return Bound(value, found)
         case _:
             return found
+
+
+def _gives_way(machine: Machine, descriptor: Instance) -> bool:
+    """Say whether what is set on an object counts before a descriptor of its class: one that only reads."""
+    return all(class_member(machine, descriptor.cls, name) is UNBOUND for name in ("__set__", "__delete__"))
 
 
 def _inherited(machine: Machine, value: Super, name: str, node: ast.AST) -> Value:
@@ -201,6 +209,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
     if name in _REMAKING:
         havoc.forget_values(machine, lambda held: _is_made_of(held, receiver), f"`{name}` is set: it is another thing now")
         havoc.everything(machine, f"`{name}` of something is set", names=name == "cell_contents")
+    if name in ("_value_", "_name_"):  # what an enum's member gives for its `value` and its `name`
+        set_attribute(machine, receiver, name.strip("_"), machine.unknown(f"its `{name}`", "it is set"))
     match receiver:
         case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
             havoc.everything(machine, f"setting `{name}` runs code of its class")
@@ -251,6 +261,8 @@ def cell_of(machine: Machine, receiver: Value, name: str) -> Cell | None:
 
 def _sets_otherwise(machine: Machine, cls: Class, name: str) -> bool:
     """Say whether setting an attribute does something else than to put it into the object: a property or a descriptor."""
+    if any(each.name == name and each.watched for each in cls.parameters):
+        return True
     found = class_member(machine, cls, name)
     if isinstance(found, Function) and found.kind == "property":
         return True
