@@ -82,7 +82,7 @@ def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, optio
     if pydantic:
         unread = unread or _member(machine, cls, _UNREAD) is not UNBOUND or _decided_elsewhere(node)[0]
         unread = unread or (path in MODELS and not all(map(_is_known_base, ancestry(cls))))
-    if ("field_transformer" in options) if not pydantic else unread:
+    if unread if pydantic else path in ATTRS | OLD_ATTRS and "field_transformer" in options:
         found = {name: replace(each, kept=frozenset[str](), watched=True) for name, each in found.items()}
     if "on_setattr" in options:
         found = {name: replace(each, watched=True) for name, each in found.items()}
@@ -207,7 +207,7 @@ def _is_unread(machine: Machine, cls: Class, node: ast.ClassDef, options: dict[s
                 pass
             case _:
                 return True
-    return "config" in options or not given <= _PLAIN_SETTINGS
+    return not options.keys().isdisjoint({"config", "field_transformer"}) or not given <= _PLAIN_SETTINGS
 
 
 def _settings(value: ast.expr | None) -> set[str | None]:
