@@ -6,8 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from codemods.evaluate import havoc
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.settings import option
 from codemods.evaluate.state import UNBOUND
@@ -269,6 +271,7 @@ def set_fields(machine: Machine, made: Instance, arguments: Arguments, parameter
     given = {**dict(zip(positional, arguments.positional, strict=False)), **arguments.keywords}
     handed: list[Value] = []
     for each in parameters:
+        _run_hooks(machine, each)
         value = _value(machine, cls, each, given, spread=arguments.spread)
         if each.stored:
             if value is not UNBOUND:
@@ -280,6 +283,19 @@ def set_fields(machine: Machine, made: Instance, arguments: Arguments, parameter
         if isinstance(after, Function):
             extra = [machine.unknown("context", "pydantic's")] if name == "model_post_init" else handed
             machine.call(Bound(made, after), tuple(extra))
+
+
+def _run_hooks(machine: Machine, each: Field) -> None:
+    """Take note that a constructor calls the converter and the validator of a field."""
+    from codemods.evaluate.arguments import Arguments
+    from codemods.evaluate.calls import call
+
+    keywords = dict(each.default.keywords) if isinstance(each.default, Partial) and _is_specifier(each.default) else {}
+    for name in ("converter", "validator"):
+        hook = keywords.get(name)
+        if isinstance(hook, Function):
+            run = partial(call, machine, hook, Arguments(spread=True))
+            havoc.maybe(machine, run, f"the {name} of `{each.name}` may change it")
 
 
 def _value(machine: Machine, cls: Class, each: Field, given: dict[str, Value], *, spread: bool) -> Value:
