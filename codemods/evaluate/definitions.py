@@ -83,18 +83,31 @@ def class_statement(machine: Machine, node: ast.ClassDef) -> None:
         if isinstance(decorator, Function | Class | Instance):  # of the source: it may give anything
             cls = call(machine, decorator, Arguments((cls,), node=written))
         elif isinstance(cls, Class):
-            cls = _decorated_class(machine, cls, node, _origin(decorator), written)
+            cls = _decorated_class(machine, cls, node, _origin(decorator), _options(machine, decorator, written))
     names.bind(machine, node.name, cls)
 
 
-def _decorated_class(machine: Machine, cls: Class, node: ast.ClassDef, path: str, written: ast.expr) -> Class:
+def _decorated_class(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: dict[str, ast.expr]) -> Class:
     """Apply a class decorator by its dotted path: one that makes a constructor of the fields, or one that changes nothing."""
-    options = {word.arg: word.value for word in written.keywords if word.arg} if isinstance(written, ast.Call) else {}
     if path not in fields.DATACLASSES | fields.ATTRS | fields.OLD_ATTRS or cls.kind not in ("plain", "open", "dataclass"):
         return cls
     if isinstance(made := options.get("init"), ast.Constant) and made.value is False:
+        fields.add_initializer(machine, cls, path, options)
         return cls
-    return replace(cls, kind="dataclass", parameters=fields.fields_of(machine, cls, node, path, options))
+    cls = replace(cls, kind="dataclass", parameters=fields.fields_of(machine, cls, node, path, options))
+    fields.add_initializer(machine, cls, path, options)
+    return cls
+
+
+def _options(machine: Machine, decorator: Value, written: ast.expr) -> dict[str, ast.expr]:
+    """Return the arguments of a class decorator; where they are not seen, with those that may change any field."""
+    options: dict[str, ast.expr] = {}
+    if isinstance(written, ast.Call):
+        options = {word.arg: word.value for word in written.keywords if word.arg}
+        decorator = machine.evaluate(written.func)
+        if len(options) < len(written.keywords):
+            options["field_transformer"] = written
+    return options if isinstance(decorator, External) else {**options, "field_transformer": written}
 
 
 def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
@@ -113,11 +126,23 @@ def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
     path = next((base.path for base in ancestry(cls) if isinstance(base, External) and base.path in fields.BASES), "")
     if path or cls.kind != "dataclass":  # what only inherits a constructor adds nothing to it
         cls = replace(cls, parameters=fields.fields_of(machine, cls, node, path, {}))
+        if path and path not in fields.MODELS:
+            fields.add_initializer(machine, cls, path, {})
     else:
         cls = replace(cls, parameters=next(base.parameters for base in lineage(cls)[1:] if base.kind == "dataclass"))
     if cls.kind == "enum":
-        return replace(cls, members=enums.make_members(machine, cls, node))
+        return _with_members(machine, cls, node)
     return _made_otherwise(machine, cls, node) or cls
+
+
+def _with_members(machine: Machine, cls: Class, node: ast.ClassDef) -> Class:
+    """Return an enum with its members; what it assigns to private names, `__x`, is none of them."""
+    held = machine.members(cls.scope)
+    private = {name: held[name] for name in held if name.startswith("__") and not name.endswith("__")}
+    machine.state.cells.bind(cls.scope, dict.fromkeys(private, UNBOUND).items())
+    members = enums.make_members(machine, cls, node)
+    machine.state.cells.bind(cls.scope, private.items())
+    return replace(cls, members=members)
 
 
 def _made_otherwise(machine: Machine, cls: Class, node: ast.ClassDef) -> Value:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from codemods.evaluate import havoc
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.settings import option
 from codemods.evaluate.state import UNBOUND
@@ -38,6 +40,9 @@ SPECIFIERS = frozenset(
 )  # fmt: skip
 """Functions that say what a field is; their calls are kept as partials."""
 
+_WATCHING = frozenset({"converter", "validator", "on_setattr"})
+"""Arguments of such a function of attrs with which an assignment runs code of the source."""
+
 _CHANGING = frozenset({"converter", "on_setattr", "alias", "validation_alias", "alias_priority", "strict", "init_var", "spread"})
 """Arguments of such a function with which a field may hold something else than what the constructor is given by its name."""
 
@@ -56,6 +61,7 @@ class Field:
         stored: whether the object keeps it; an `InitVar` is only handed to `__post_init__`.
         kept: the types of constants that stay what they are, as names; None: whatever it is given. Empty: nothing.
         default: what the class says of it: a value, a `Partial` of one of `SPECIFIERS`, or `UNBOUND`.
+        watched: whether assigning to it runs code that may store something else.
     """
 
     name: str
@@ -64,6 +70,7 @@ class Field:
     stored: bool = True
     kept: frozenset[str] | None = None
     default: Value = UNBOUND
+    watched: bool = False
 
 
 def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: dict[str, ast.expr]) -> tuple[Field, ...]:
@@ -71,6 +78,16 @@ def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, optio
     found = {each.name: each for base in reversed(cls.bases) if isinstance(base, Class) for each in base.parameters}
     for each in _own(machine, cls, node, path, options):
         found[each.name] = each  # one of the same name stays in its place
+    if unread := _is_unread(machine, cls, node, options):
+        machine.state.cells[(cls.scope, _UNREAD)] = True
+    pydantic = path in MODELS or path == "pydantic.dataclasses.dataclass"
+    if pydantic:
+        unread = unread or _member(machine, cls, _UNREAD) is not UNBOUND or _decided_elsewhere(node)[0]
+        unread = unread or (path in MODELS and not all(map(_is_known_base, ancestry(cls))))
+    if unread if pydantic else path in ATTRS | OLD_ATTRS and "field_transformer" in options:
+        found = {name: replace(each, kept=frozenset[str](), watched=True) for name, each in found.items()}
+    if "on_setattr" in options:
+        found = {name: replace(each, watched=True) for name, each in found.items()}
     return tuple(found.values())
 
 
@@ -81,6 +98,12 @@ def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: d
     unannotated = any(annotation is None and name in specified for name, annotation, _ in written)
     only_specified = attrs and (unannotated or (path in OLD_ATTRS and "auto_attribs" not in options and path != "attr.dataclass"))
     everything, chosen = _decided_elsewhere(node)
+    looked_at = {
+        decorator.value.id
+        for statement in node.body
+        for decorator in getattr(statement, "decorator_list", ())
+        if isinstance(decorator, ast.Attribute) and decorator.attr == "validator" and isinstance(decorator.value, ast.Name)
+    }
     keyword_only = isinstance(given := options.get("kw_only"), ast.Constant) and given.value is True
     for name, annotation, value in written:
         if annotation is None or only_specified:
@@ -109,6 +132,7 @@ def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: d
             "InitVar" not in (annotation or ""),
             kept,
             default,
+            attrs and (kept is not None or name in looked_at or not keywords.keys().isdisjoint(_WATCHING)),
         )
 
 
@@ -147,13 +171,107 @@ def _decided_elsewhere(node: ast.ClassDef) -> tuple[bool, set[str]]:
     return everything, names
 
 
-def set_fields(machine: Machine, made: Instance, arguments: Arguments) -> None:
-    """Execute the constructor of an object: set its fields, and call what comes after."""
+_UNREAD = "<unread>"
+"""The attribute of a class that has something by which a model of pydantic may change any of its fields."""
+
+_PLAIN_SETTINGS = frozenset({
+    "arbitrary_types_allowed", "extra", "frozen", "from_attributes", "metaclass", "protected_namespaces", "title",
+    "use_attribute_docstrings",
+})  # fmt: skip
+"""Settings of such a model that change no value of a field."""
+
+_PLAIN_DECORATORS = frozenset({
+    "abstractmethod", "cache", "cached_property", "classmethod", "computed_field", "lru_cache", "override", "property",
+    "setter", "staticmethod",
+})  # fmt: skip
+
+
+def _is_unread(machine: Machine, cls: Class, node: ast.ClassDef, options: dict[str, ast.expr]) -> bool:
+    """Say whether a class has settings, decorators or attributes of which it is not known what a model makes of them."""
+    given = {keyword.arg for keyword in node.keywords}
+    for statement in node.body:
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                called = [each.func if isinstance(each, ast.Call) else each for each in statement.decorator_list]
+                if any(ast.unparse(each).rpartition(".")[2] not in _PLAIN_DECORATORS for each in called):
+                    return True
+            case ast.AnnAssign(ast.Name("model_config"), _, value) | ast.Assign([ast.Name("model_config")], value):
+                given |= _settings(value)
+            case ast.Assign(value=ast.Call(called)) if ast.unparse(called).rpartition(".")[2] != "PrivateAttr":
+                return True
+            case ast.ClassDef("Config"):
+                given |= {"bases"} if statement.bases else set()
+                for each in statement.body:
+                    given.add(
+                        each.targets[0].id if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name) else None
+                    )
+            case ast.AnnAssign() | ast.Assign() | ast.ClassDef() | ast.Expr(ast.Constant()) | ast.Pass():
+                pass
+            case _:
+                return True
+    return not options.keys().isdisjoint({"config", "field_transformer"}) or not given <= _PLAIN_SETTINGS
+
+
+def _settings(value: ast.expr | None) -> set[str | None]:
+    """Return the names of the settings of a model; None among them for what is not known."""
+    match value:
+        case ast.Call(args=[], keywords=keywords):
+            return {each.arg for each in keywords}
+        case ast.Dict(keys):
+            return {str(each.value) if isinstance(each, ast.Constant) else None for each in keys}
+        case _:
+            return {None}
+
+
+def _is_known_base(base: Value) -> bool:
+    match base:
+        case External(path):
+            return path in MODELS
+        case Opaque(text=text):
+            return text.startswith(("Generic[", "typing.Generic["))
+        case _:
+            return isinstance(base, Class)
+
+
+INITIALIZER = "initializer"
+"""The kind of a class that stands for the `__init__` that a library writes for it."""
+
+
+def add_initializer(machine: Machine, cls: Class, path: str, options: dict[str, ast.expr]) -> None:
+    """Put the `__init__` that a library writes among the attributes of a class, as code of the source may call it too."""
+    written = replace(cls, kind=INITIALIZER)
+    own = machine.read((cls.scope, "__init__"))
+    if path == "equinox.Module" and own is UNBOUND:
+        own = _member(machine, cls, "__init__")
+    made = options.get("init")
+    if isinstance(made, ast.Constant) and made.value is False:
+        if path in ATTRS or path in OLD_ATTRS:
+            machine.state.cells[(cls.scope, "__attrs_init__")] = written
+    elif own is UNBOUND or isinstance(own, Class) or (path in OLD_ATTRS and "auto_detect" not in options):
+        machine.state.cells[(cls.scope, "__init__")] = written
+    elif path in ATTRS or path in OLD_ATTRS:
+        machine.state.cells[(cls.scope, "__attrs_init__")] = written
+
+
+def is_model(cls: Class) -> bool:
+    """Say whether a class is a model of pydantic, which has one `__init__` for all."""
+    return any(isinstance(base, External) and base.path in MODELS for base in ancestry(cls))
+
+
+def forget_fields(machine: Machine, made: Instance, why: str) -> None:
+    """Make the fields of an object unknown, those that were never set too."""
+    for name in made.cls.fields:
+        machine.state.cells[(made.id, name)] = machine.unknown(f"{made.cls.name}().{name}", why)
+
+
+def set_fields(machine: Machine, made: Instance, arguments: Arguments, parameters: tuple[Field, ...]) -> None:
+    """Execute a constructor that has these parameters: set the fields of an object, and call what comes after."""
     cls = made.cls
-    positional = [each.argument for each in cls.parameters if each.argument is not None and not each.keyword_only]
+    positional = [each.argument for each in parameters if each.argument is not None and not each.keyword_only]
     given = {**dict(zip(positional, arguments.positional, strict=False)), **arguments.keywords}
     handed: list[Value] = []
-    for each in cls.parameters:
+    for each in parameters:
+        _run_hooks(machine, each)
         value = _value(machine, cls, each, given, spread=arguments.spread)
         if each.stored:
             if value is not UNBOUND:
@@ -165,6 +283,19 @@ def set_fields(machine: Machine, made: Instance, arguments: Arguments) -> None:
         if isinstance(after, Function):
             extra = [machine.unknown("context", "pydantic's")] if name == "model_post_init" else handed
             machine.call(Bound(made, after), tuple(extra))
+
+
+def _run_hooks(machine: Machine, each: Field) -> None:
+    """Take note that a constructor calls the converter and the validator of a field."""
+    from codemods.evaluate.arguments import Arguments
+    from codemods.evaluate.calls import call
+
+    keywords = dict(each.default.keywords) if isinstance(each.default, Partial) and _is_specifier(each.default) else {}
+    for name in ("converter", "validator"):
+        hook = keywords.get(name)
+        if isinstance(hook, Function):
+            run = partial(call, machine, hook, Arguments(spread=True))
+            havoc.maybe(machine, run, f"the {name} of `{each.name}` may change it")
 
 
 def _value(machine: Machine, cls: Class, each: Field, given: dict[str, Value], *, spread: bool) -> Value:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
 from codemods.evaluate import arrays, containers, enums, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
-from codemods.evaluate.fields import set_fields
+from codemods.evaluate.fields import INITIALIZER, forget_fields, is_model, set_fields
+from codemods.evaluate.fields import MODELS as MODEL_BASES
 from codemods.evaluate.frameworks import PATCHING
 from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import Dies
@@ -116,9 +118,12 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
         havoc.everything(machine, "reading an attribute runs code of its class", node)
         return machine.unknown(f"{value.cls.name}().{name}", "its class decides what reading it gives", node)
     found = class_member(machine, value.cls, name)
-    if isinstance(found, Instance) and (given := special(machine, found, "__get__", value, value.cls)) is not UNBOUND:
-        return given
     held = machine.state.read((value.id, name))
+    if isinstance(found, Instance) and (held is UNBOUND or not _gives_way(machine, found)):
+        if (given := special(machine, found, "__get__", value, value.cls)) is not UNBOUND:
+            return given
+    elif isinstance(found, Instance) and isinstance(held, Choice):
+        return machine.unknown(f"{value.cls.name}().{name}", "a descriptor of its class gives it where it is not set", node)
     if isinstance(held, Choice) and found is not UNBOUND:  # where it is not set, the class's attribute counts
         return choose((formula, found if each is UNBOUND else each) for formula, each in held.alternatives)
     held = machine.read((value.id, name))
@@ -150,10 +155,15 @@ def _seen_from(machine: Machine, value: Instance, found: Value, name: str) -> Va
         case Function(kind="cached"):
             machine.state.cells[(value.id, name)] = given = machine.call(found, (value,))
             return given
-        case Function():
+        case Function() | Class(kind="initializer"):
             return Bound(value, found)
         case _:
             return found
+
+
+def _gives_way(machine: Machine, descriptor: Instance) -> bool:
+    """Say whether what is set on an object counts before a descriptor of its class: one that only reads."""
+    return all(class_member(machine, descriptor.cls, name) is UNBOUND for name in ("__set__", "__delete__"))
 
 
 def _inherited(machine: Machine, value: Super, name: str, node: ast.AST) -> Value:
@@ -161,6 +171,8 @@ def _inherited(machine: Machine, value: Super, name: str, node: ast.AST) -> Valu
     order = ancestry(value.of.cls)
     position = next(index for index, base in enumerate(order) if isinstance(base, Class) and base.scope == value.behind)
     for base in order[position + 1 :]:
+        if name == "__init__" and isinstance(base, External) and base.path in MODEL_BASES:
+            return Bound(value.of, replace(value.of.cls, kind=INITIALIZER))
         if not isinstance(base, Class):
             return machine.unknown(f"super().{name}", "the class above is not in the scanned source", node, pure=True)
         found = machine.read((base.scope, name))
@@ -197,6 +209,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
     if name in _REMAKING:
         havoc.forget_values(machine, lambda held: _is_made_of(held, receiver), f"`{name}` is set: it is another thing now")
         havoc.everything(machine, f"`{name}` of something is set", names=name == "cell_contents")
+    if name in ("_value_", "_name_"):  # what an enum's member gives for its `value` and its `name`
+        set_attribute(machine, receiver, name.strip("_"), machine.unknown(f"its `{name}`", "it is set"))
     match receiver:
         case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
             havoc.everything(machine, f"setting `{name}` runs code of its class")
@@ -247,6 +261,8 @@ def cell_of(machine: Machine, receiver: Value, name: str) -> Cell | None:
 
 def _sets_otherwise(machine: Machine, cls: Class, name: str) -> bool:
     """Say whether setting an attribute does something else than to put it into the object: a property or a descriptor."""
+    if any(each.name == name and each.watched for each in cls.parameters):
+        return True
     found = class_member(machine, cls, name)
     if isinstance(found, Function) and found.kind == "property":
         return True
@@ -274,6 +290,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
     """Make an object of a class of the scanned tree."""
     from codemods.evaluate.calls import call
 
+    if cls.kind == INITIALIZER:
+        return _initialize(machine, cls, arguments)
     if cls.kind == "enum":
         return enums.member_of(machine, cls, arguments.positional)
     if cls.kind == "dict":
@@ -284,16 +302,27 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         return machine.unknown(f"{cls.name}(...)", "its class decides what is made", arguments.node)
     made = Instance(machine.new_id(), cls)
     initializer = class_member(machine, cls, "__init__")
-    if isinstance(initializer, Function):
+    if isinstance(initializer, Function | Class):
+        if is_model(cls):
+            forget_fields(machine, made, "its class has an `__init__` besides that of pydantic")
         call(machine, Bound(made, initializer), arguments)
     elif cls.kind in ("dataclass", "namedtuple") or (cls.kind == "open" and cls.parameters):
-        set_fields(machine, made, arguments)
+        set_fields(machine, made, arguments, cls.parameters)
     elif cls.kind == "plain" and (arguments.positional or arguments.keywords):
         raise Dies
     ending = class_member(machine, cls, "__del__")
     if isinstance(ending, Function):
         havoc.later(machine, lambda: machine.call(Bound(made, ending)), "`__del__` may change it", arguments.node)
     return made
+
+
+def _initialize(machine: Machine, initializer: Class, arguments: Arguments) -> None:
+    """Call the `__init__` that a library writes for a class."""
+    receiver = arguments.positional[0] if arguments.positional else None
+    if isinstance(receiver, Instance):
+        set_fields(machine, receiver, arguments.without_first(), initializer.parameters)
+    else:
+        havoc.everything(machine, f"`{initializer.name}.__init__` sets fields of an unknown object", arguments.node)
 
 
 def changed_copy(machine: Machine, value: Instance, arguments: Arguments) -> Value:

@@ -12,7 +12,8 @@ import equinox as eqx
 import flax.struct
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import field_validator as fv
 
 q, kv = jnp.zeros((2, 8, 128)), jnp.zeros((4, 64, 16, 128))
 lens, idx = jnp.zeros((2,), jnp.int32), jnp.zeros((2, 64), jnp.int32)
@@ -189,3 +190,116 @@ space = SimpleNamespace(pages=64, block=9)
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=space.block)  #: SC102 violated
 space.block = 8
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=space.block)  #: proven SC102
+
+
+@attrs.define
+class Doubled:
+    block: int = 9
+
+    def __init__(self, half: int):
+        self.__attrs_init__(half * 2)
+
+
+class Loaded(BaseModel):
+    block: int = 9
+
+    def __init__(self, **data: int):
+        super().__init__(**data)
+
+
+class Named(Loaded):
+    def __init__(self, given: int):
+        Loaded.__init__(self, block=given)
+
+
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Doubled(4).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Loaded(block=8).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Loaded().block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Named(8).block)  #: proven SC102
+
+
+@attrs.define
+class Watched:
+    pages: int = attrs.field(default=8, converter=lambda v: v + 1)
+    block: int = attrs.field(default=8)
+    plain: int = 8
+
+    @block.validator
+    def _look(self, attribute, value):
+        pass
+
+
+@attrs.define(field_transformer=lambda cls, found: found)
+class Transformed:
+    block: int = 9
+
+
+@attrs.define(on_setattr=lambda made, attribute, value: value + 1)
+class Hooked:
+    block: int = 9
+
+
+keeping = attrs.define(field_transformer=lambda cls, found: found)
+
+
+@keeping
+class Kept:
+    block: int = 9
+
+
+unwatched = Watched()
+unwatched.plain = 9
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=unwatched.plain)  #: SC102 violated
+watched, hooked = Watched(), Hooked()
+watched.pages, watched.block, hooked.block = 9, 9, 9
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=watched.pages)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=watched.block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Hooked().block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=hooked.block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Transformed(9).block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Kept(9).block)  #: SC102 unproven
+
+
+class Configured(BaseModel):
+    model_config = ConfigDict(alias_generator=str.upper)
+
+
+class Inheriting(Configured):
+    block: int = 9
+
+
+class Shouting(BaseModel, alias_generator=str.upper):
+    block: int = 9
+
+
+class Imported(BaseModel):
+    block: int = 9
+
+    @fv("block")
+    @classmethod
+    def _less(cls, value):
+        return value - 1
+
+
+class Assigned(BaseModel):
+    model_config = ConfigDict(validate_assignment=True)
+    block: int = 9
+
+
+class Frozen(BaseModel, frozen=True):
+    model_config = ConfigDict(extra="forbid")
+    block: int = 9
+
+    @property
+    def pages(self):
+        return self.block - 1
+
+
+assigned = Assigned()
+assigned.block = 9
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Inheriting(block=9).block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Shouting(block=9).block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Imported(block=9).block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=assigned.block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Frozen().block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Frozen(block=9).pages)  #: proven SC102
