@@ -23,7 +23,7 @@ from tests.compiler.verdicts import disagreement, verdicts
 
 pytest.importorskip("libtpu", reason="asks the TPU compiler, which is in libtpu")
 
-BUDGET = 20  # seconds of the default run
+BUDGET = 12  # seconds of the default run
 SAMPLE = 200
 BATCH = 20
 SWEEP = 3000
