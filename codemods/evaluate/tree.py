@@ -62,6 +62,10 @@ class File:
         except OSError:
             return None
 
+    def imports(self, stem: bytes) -> bool:
+        """Say whether it may import a module whose name ends in this."""
+        return stem in self.data and stem in self.imported
+
     @cached_property
     def imported(self) -> frozenset[bytes]:
         """The words in its imports and in strings with dots: the modules that it may import."""
@@ -144,7 +148,7 @@ class Tree:
         """Return the files that may import a module, with the conftest files above it."""
         real = os.path.realpath(path)
         stem = _stem(real)
-        return [file for file in self._files.values() if file.path != real and stem in file.imported] + self._conftests(real)
+        return [file for file in self._files.values() if file.path != real and file.imports(stem)] + self._conftests(real)
 
     def _conftests(self, path: str) -> list[File]:
         """Return the conftest files that pytest imports before the tests in a file, with what they import from beside them."""
@@ -174,9 +178,9 @@ class Tree:
         stem = _stem(real)
         bound, changed = set[str](), set[str]()
         for file in (*self._files.values(), *conftests.values()):
-            if file.path != real and stem in file.imported:
+            if file.path != real and file.imports(stem):
                 bound |= file.lasting | ({ANYTHING} if stem in file.computed else set())
-                if file.path not in followed and not any(_stem(file.path) in each.imported for each in texts):
+                if file.path not in followed and not any(each.imports(_stem(file.path)) for each in texts):
                     changed |= file.in_place
         return frozenset(bound), frozenset(changed)
 
