@@ -42,11 +42,15 @@ def judge(callee: str, *, chip: str | None = None, **geometry: Any) -> dict[str,
 
     Raises:
         KeyError: no such callee.
-        TypeError: the callee has no such axis or parameter.
-        ValueError: no such chip.
+        TypeError: the callee has no such axis, parameter or dtype; or a size is no integer, or a dtype no string.
+        ValueError: no such chip or dtype, or a negative size.
     """
+    from shapecheck.stated import checked, nearest
+
+    if callee not in CONTRACTS:
+        raise KeyError(f"no callee {callee!r}{nearest(str(callee), CONTRACTS)}; there are: {', '.join(CONTRACTS)}")
     demands = CONTRACTS[callee]
-    return demands.judge(demands.geometry(chip=chip_of(chip) if chip else None, **geometry))
+    return demands.judge(demands.geometry(chip=None if chip is None else chip_of(chip), **checked(demands, geometry)))
 
 
 def __getattr__(name: str) -> Any:

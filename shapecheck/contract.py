@@ -117,10 +117,9 @@ class Contract:
     def __post_init__(self) -> None:
         for rule in self.rules:
             if unknown := [name for name in rule.names if name not in self.origins]:
-                known = ", ".join(sorted(self.origins))
-                raise RelationError(
-                    f"{self.name}: {rule.relation.text!r} uses {', '.join(unknown)}; the signature defines: {known}"
-                )
+                from shapecheck.stated import no_such_name  # only where something is wrong
+
+                raise RelationError(f"{rule.relation.text!r}: {no_such_name(self, unknown[0])}")
 
     @cached_property
     def origins(self) -> dict[str, str]:
@@ -181,7 +180,9 @@ class Contract:
         for name, value in stated.items():
             names = self.aliases.get(name) or self.axes.get(name) or (name,)
             if unknown := [each for each in names if each not in self.origins]:
-                raise TypeError(f"{self.name} has no {', '.join(unknown)}; it has: {', '.join(sorted(self.origins))}")
+                from shapecheck.stated import no_such_name  # only where something is wrong
+
+                raise TypeError(no_such_name(self, unknown[0]))
             values.update(dict.fromkeys(names, value))
         for array in self.arrays:
             shape = tuple(values.get(f"{array.name}_{axis}", UNKNOWN) for axis in array.axes)
