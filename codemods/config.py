@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from codemods.codes import HINTS, known_codes
 
 _PYPROJECT = "pyproject.toml"
+_TABLE = re.compile(r"""\s*(?:\[?\s*tool\s*\.\s*)?["']?shapecheck\b""")
+_AT_LINE = re.compile(r"at line (\d+)")
 
 
 class ConfigError(Exception):
     """A setting that cannot be used; the message names the file and the key."""
+
+
+class SettingsError(ConfigError):
+    """A pyproject.toml that holds something that is no setting."""
+
+    def __init__(self, path: str, line: int, message: str) -> None:
+        super().__init__(f"{path}:{line}: {message}")
+        self.path = path
+        self.line = line
+        self.message = message
 
 
 class Settings(NamedTuple):
@@ -51,7 +64,7 @@ class Configuration:
         """Return the settings of the nearest pyproject.toml with a `[tool.shapecheck]`, at `folder` or above it.
 
         Raises:
-            ConfigError: the table holds something that is no setting.
+            SettingsError: the table holds something that is no setting.
         """
         if folder not in self._nearest:
             found = next((own for each in parents(folder) if (own := self.own(each))), None)
@@ -62,7 +75,7 @@ class Configuration:
         """Return the settings that the pyproject.toml of this very folder states, if it does.
 
         Raises:
-            ConfigError: the table holds something that is no setting.
+            SettingsError: the table holds something that is no setting.
         """
         path = os.path.join(folder, _PYPROJECT)
         try:
@@ -71,7 +84,7 @@ class Configuration:
         except OSError:  # mostly: there is none
             return None
         table = _table(path, data) if b"shapecheck" in data else None
-        return None if table is None else self._overlay(_settings(path, table))
+        return None if table is None else self._overlay(_settings(path, data, table))
 
 
 def parents(folder: str) -> Iterator[str]:
@@ -124,15 +137,19 @@ def _table(path: str, data: bytes) -> Mapping[str, Any] | None:
 
     try:
         document = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-    table = document.get("tool", {}).get("shapecheck")
+    except UnicodeDecodeError as error:
+        raise SettingsError(path, data.count(b"\n", 0, error.start) + 1, f"is not UTF-8: {error.reason}") from None
+    except tomllib.TOMLDecodeError as error:
+        found = _AT_LINE.search(str(error))
+        raise SettingsError(path, int(found[1]) if found else 1, f"is not TOML: {error}") from None
+    tool = document.get("tool", {})
+    table = tool.get("shapecheck") if isinstance(tool, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if table is not None and not isinstance(table, dict):
-        raise ConfigError(f"{path}: tool.shapecheck must be a table")
-    return table
+        raise SettingsError(path, _line_of(data, "shapecheck"), "tool.shapecheck must be a table")
+    return table  # pyright: ignore[reportUnknownVariableType]
 
 
-def _settings(path: str, table: Mapping[str, Any]) -> Settings:
+def _settings(path: str, data: bytes, table: Mapping[str, Any]) -> Settings:
     """Turn a table into settings; every key is that of a field, and has its type."""
     checks: Mapping[str, Callable[[str], str]] = {
         "select": code_prefix,
@@ -142,21 +159,32 @@ def _settings(path: str, table: Mapping[str, Any]) -> Settings:
     }
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in Settings._fields:
-            raise ConfigError(f"{path}: [tool.shapecheck] has no key {key!r}; it has: {', '.join(Settings._fields)}")
-        if key in checks:
-            values[key] = _strings(f"{path}: [tool.shapecheck] {key}", value, checks[key])
-        elif isinstance(value, bool):
-            values[key] = value
-        else:
-            raise ConfigError(f"{path}: [tool.shapecheck] {key} must be true or false, not {value!r}")
+        try:
+            if key not in Settings._fields:
+                raise ValueError(f"has no key {key!r}; it has: {', '.join(Settings._fields)}")
+            if key in checks:
+                values[key] = _strings(key, value, checks[key])
+            elif isinstance(value, bool):
+                values[key] = value
+            else:
+                raise ValueError(f"{key} must be true or false, not {value!r}")
+        except ValueError as error:
+            raise SettingsError(path, _line_of(data, key), f"[tool.shapecheck] {error}") from None
     return Settings(**values)
 
 
-def _strings(where: str, value: Any, check: Callable[[str], str]) -> tuple[str, ...]:
+def _strings(key: str, value: Any, check: Callable[[str], str]) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
-        raise ConfigError(f"{where} must be an array of strings, not {value!r}")
+        raise ValueError(f"{key} must be an array of strings, not {value!r}")
     try:
         return tuple(check(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        raise ValueError(f"{key}: {error}") from None
+
+
+def _line_of(data: bytes, key: str) -> int:
+    """Return the line that sets a key of the table, as far as it is written in the usual way: else that of the table's name."""
+    lines = data.decode().splitlines()
+    table = next((number for number, line in enumerate(lines, 1) if _TABLE.match(line)), 1)
+    named = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
+    return next((number for number, line in enumerate(lines[table - 1 :], table) if named.match(line)), table)

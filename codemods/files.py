@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from codemods.config import Configuration, Settings, parents
+from codemods.config import Configuration, Settings, SettingsError, parents
 from codemods.words import Words
 
 NOTEBOOK = ".ipynb"
@@ -56,7 +56,7 @@ class Candidate(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A file that cannot be read."""
+    """A file that cannot be read, or a pyproject.toml that holds something that is no setting."""
 
     path: str
     line: int
@@ -104,10 +104,11 @@ class Found(NamedTuple):
 def discover(paths: Iterable[str], configuration: Configuration, words: Words, *, force_exclude: bool = False) -> Found:
     """Return the files among `paths`, and in the folders among them, that hold one of the words.
 
-    A file that is named is taken whatever it is called; with `force_exclude` only if a walk would have found it.
+    A file that is named is taken whatever it is called; with `force_exclude` only if a walk would have found it. A pyproject.toml
+    below one of the folders that holds something that is no setting is a problem.
 
     Raises:
-        ConfigError: a pyproject.toml on the way holds something that is no setting.
+        ConfigError: one that holds for a path itself does.
     """
     files: list[File] = []
     problems: list[Problem] = []
@@ -124,9 +125,10 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
     candidates, unreadable = _matching(files, words)
     known = {each.path for each in (*candidates, *unreadable)}
     hidden = _ignored_by_git(files, known)
+    problems = list(dict.fromkeys((*problems, *unreadable)))
     return Found(
         tuple(each._replace(path=shown(each.path)) for each in _distinct(candidates) if each.path not in hidden),
-        tuple(each._replace(path=shown(each.path)) for each in (*problems, *unreadable) if each.path not in hidden),
+        tuple(each._replace(path=shown(each.path)) for each in problems if each.path not in hidden),
         len(files),
         {shown(file.path): file for file in files if file.path not in known},
     )
@@ -189,7 +191,10 @@ def _walk(top: str, project: Project, configuration: Configuration, problems: li
             if ".git" in names:
                 trees = (*trees, folder)
             if "pyproject.toml" in names:
-                project = project._replace(settings=configuration.own(folder) or project.settings)
+                try:
+                    project = project._replace(settings=configuration.own(folder) or project.settings)
+                except SettingsError as error:  # of what is below it, the settings are those from above
+                    problems.append(Problem(error.path, error.line, error.message))
         exclude = project.settings.exclude
         for entry in entries:
             if exclude and _excluded(folder, entry.name, project.settings):

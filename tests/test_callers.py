@@ -79,3 +79,10 @@ def test_a_contract_is_checked_where_the_function_is_called(root: Path, capsys: 
     tree(root, own=stated, use=called)
     (root / "__init__.py").unlink()
     assert verdict(capsys, ".") == {"SC001": "violated", "SC116": "proven"}
+
+
+def test_settings_beside_the_file_that_cannot_be_used_cost_it_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree(root, pkg__attention=ATTENTION, app=CALLER.format(pages=8), other__x="")
+    (root / "other/pyproject.toml").write_text("[tool.shapecheck]\nselct = 3\n")
+    assert verdict(capsys, "pkg/attention.py")["SC102"] == "proven"
+    assert main(["check", "pkg/attention.py"]) == 0

@@ -137,8 +137,20 @@ class TestStatus:
         Path("a.py").write_text(BAD)
         Path("pyproject.toml").write_text("[tool.shapecheck]\nselct = []\n")
         assert run("check") == 2
-        assert "pyproject.toml: [tool.shapecheck] has no key 'selct'" in run.err
+        assert "pyproject.toml:2: [tool.shapecheck] has no key 'selct'" in run.err
         assert run.out == ""
+
+    def test_settings_below_that_cannot_be_used_are_reported_once_and_the_files_are_checked(self, run: Runner) -> None:
+        Path("sub").mkdir()
+        Path("sub/pyproject.toml").write_text("[project]\n[tool.shapecheck]\nselct = []\n")
+        Path("a.py").write_text(GOOD)
+        Path("sub/b.py").write_text(BAD)
+        assert run("check", "--output-format", "concise", ".", ".") == 2
+        where, *_, error, _fixable, counts = run.out.splitlines()
+        assert where.startswith("sub/b.py:2:38: SC102")
+        assert error.startswith("sub/pyproject.toml:3:1: SC901 file-error: [tool.shapecheck] has no key 'selct'; it has: ")
+        assert counts == "2 call sites: 1 proven, 1 violated, 0 unproven; 4 files; 1 error"
+        assert run("check", "a.py") == 0
 
     def test_a_defect_of_ours(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("a.py").write_text(BAD)

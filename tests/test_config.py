@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codemods.config import ConfigError, Configuration, Settings, exclusion
+from codemods.config import ConfigError, Configuration, Settings, SettingsError, exclusion
 
 
 def configured(folder: Path, text: str) -> Settings:
@@ -49,6 +49,30 @@ def test_what_is_no_setting_is_refused_with_the_file_and_the_key(tmp_path: Path,
     with pytest.raises(ConfigError, match=message) as caught:
         configured(tmp_path, text)
     assert str(tmp_path / "pyproject.toml") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[project]\nselect = 3\n[tool.shapecheck]\nstrict = true\nselect = 3\n", 5),
+        ("[tool.shapecheck]\nselect = [\n  'XX1',\n]\n", 2),
+        ("[tool]\nshapecheck = {strict = 3}\n", 2),
+        ("[tool]\nx = 1\nshapecheck = 3\n", 3),
+        ("[tool.shapecheck]\nstrict = true\n'selct' = []\n", 3),
+        ("[tool.shapecheck]\nstrict = yes\n", 2),
+    ],
+)
+def test_the_line_of_what_is_no_setting_is_told(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(SettingsError) as caught:
+        configured(tmp_path, text)
+    assert caught.value.line == line
+    assert str(caught.value).startswith(f"{tmp_path / 'pyproject.toml'}:{line}: ")
+
+
+def test_what_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(b"[tool.shapecheck]\n# \xff\n")
+    with pytest.raises(SettingsError, match=r"pyproject.toml:2: is not UTF-8: invalid start byte"):
+        Configuration().nearest(str(tmp_path))
 
 
 @pytest.mark.parametrize(
