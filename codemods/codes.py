@@ -53,7 +53,8 @@ OWN_CODES = {
             "The file names a kernel but cannot be read, decoded or parsed, so nothing can be said about its calls; or a fix was "
             "refused because it would change more than it says, or could not be written. The other files are dealt with all the "
             "same, and the exit status is 2. So it is where a pyproject.toml below the folder that is checked holds what is no "
-            "setting: the files there are checked by the settings from above. The code cannot be ignored: exclude the file instead."
+            "setting: the files there are checked by the settings from above. The code cannot be ignored: exclude the file "
+            "instead."
         ),
     ),
     UNUSED: OwnCode(

@@ -232,7 +232,7 @@ class Program:
         file = Path(path)
         folders: list[str] = []
         folder = file.parent
-        while (folder / "__init__.py").is_file():
+        while (folder / "__init__.py").is_file() and folder != folder.parent:  # the parent of `.` is `.`
             folders.insert(0, folder.name)
             folder = folder.parent
         return ".".join(folders)
