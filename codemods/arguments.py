@@ -28,6 +28,7 @@ examples:
   shapecheck check                           the folder you are in
   shapecheck check --strict --chip v5p src   every call must be proven legal, on a v5p
   shapecheck check --output-format github .  annotations for a workflow
+  shapecheck check --output-format sarif --output-file shapecheck.sarif .
   shapecheck check --select SC2 .            only what concerns megacore
   shapecheck check --compile --chip v5p src  what the TPU compiler says of calls whose sizes are known
   shapecheck check --add-ignores .           accept what there is, to see only what is new
@@ -177,7 +178,10 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_chip(group)
     group.add_argument("--unproven", action="store_true", help="report also what cannot be told")
     group.add_argument("--strict", action="store_true", help="the same, and count it as a finding")
-    group.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    group.add_argument(
+        "--output-format", choices=FORMATS, default="text", metavar="FORMAT", help=f"{', '.join(FORMATS)}; default: text"
+    )
+    group.add_argument("--output-file", metavar="FILE", help="write the report there instead of to standard output")
     group.add_argument("--statistics", action="store_true", help="count the findings of each code instead of listing them")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 although findings remain")
 
@@ -233,5 +237,7 @@ def _settle_input(options: argparse.Namespace, parser: argparse.ArgumentParser) 
         parser.error("standard input (-) cannot be mixed with other paths")
     if options.stdin_filename and options.paths != ["-"]:
         parser.error("--stdin-filename is for standard input (-)")
+    if options.output_file and not os.path.isdir(os.path.dirname(options.output_file) or "."):  # before there is work done
+        parser.error(f"--output-file: there is no folder {os.path.dirname(options.output_file)}")
     if options.statistics and options.output_format not in PEOPLE:
         parser.error(f"--statistics has no {options.output_format} format")

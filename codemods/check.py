@@ -50,14 +50,23 @@ class Run(NamedTuple):
     Attributes:
         report: its findings, in order.
         sources: the files they are in, by path, as they are now.
-        failed: a finding counts for the exit status.
+        strict: the files of which what is unproven counts for the exit status, by path.
         fixed: what is repaired in `sources`, and no longer in the report, which counts it once it is written.
     """
 
     report: Report
     sources: Mapping[str, Source]
-    failed: bool
+    strict: frozenset[str] = frozenset()
     fixed: tuple[Finding, ...] = ()
+
+    def counts(self, finding: Finding) -> bool:
+        """Say whether a finding counts for the exit status."""
+        return finding.verdict is Verdict.VIOLATED or finding.path in self.strict
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of the findings does."""
+        return any(map(self.counts, self.report.findings))
 
 
 @dataclass
@@ -86,11 +95,6 @@ class Examination:
         settings = self.project.settings
         told = settings.unproven or settings.strict
         return [finding for finding in self.kept if told or finding.verdict is Verdict.VIOLATED]
-
-    @property
-    def failed(self) -> bool:
-        strict = self.project.settings.strict
-        return any(strict or finding.verdict is Verdict.VIOLATED for finding in self.findings)
 
 
 def check(found: Found, analyse: Analyse, compiler: Compiler | None = None) -> Run:
@@ -188,7 +192,8 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
         notes=sorted((note for each in examined for note in each.notes), key=lambda note: (note.path, note.line)),
     )
     sources = {path: source for each in examined for path, source in each.sources.items()}
-    return Run(report, sources, any(each.failed for each in examined), tuple(sorted(fixed, key=_finding_order)))
+    strict = frozenset(path for each in examined if each.project.settings.strict for path in each.sources)
+    return Run(report, sources, strict, tuple(sorted(fixed, key=_finding_order)))
 
 
 def _parsed(candidate: Candidate) -> Source | None:

@@ -186,7 +186,7 @@ def _leave(candidate: Candidate, data: bytes) -> None:
 def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
     """Report that no file names a kernel."""
     if options.output_format in PEOPLE:
-        _emit(f"{closing_line(Counts(), files=found.files)}\n", stream)
+        _put(f"{closing_line(Counts(), files=found.files)}\n", options, stream)
         return _CLEAN
     from codemods.check import summarise
 
@@ -195,7 +195,20 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
 
 
 def _report(run: Run, options: Namespace, stream: TextIO) -> None:
-    _emit(render(run, options.output_format, color=_is_colored(stream), statistics=options.statistics), stream)
+    color = _is_colored(stream) and not options.output_file
+    _put(render(run, options.output_format, color=color, statistics=options.statistics), options, stream)
+
+
+def _put(report: str, options: Namespace, stream: TextIO) -> None:
+    """Write a report to where it is asked for."""
+    if not options.output_file:
+        _emit(report, stream)
+        return
+    try:
+        with open(options.output_file, "wb") as file:
+            file.write(report.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise ConfigError(f"{options.output_file}: cannot be written: {error.strerror}") from None
 
 
 def _is_colored(stream: TextIO) -> bool:

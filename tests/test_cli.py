@@ -277,6 +277,33 @@ class TestSelection:
         assert run("check", "--exclude", "./a.py,b.py", "--force-exclude", "a.py") == 0
 
 
+class TestOutputFile:
+    def test_the_report_is_there_and_not_on_standard_output(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        Path("a.py").write_text(BAD)
+        assert run("check", "--output-format", "concise", "--output-file", "report.txt", ".") == 1
+        assert (run.out, run.err) == ("", "")
+        assert Path("report.txt").read_text().startswith("a.py:2:38: SC102 block-not-dividing: ")
+
+    def test_a_report_of_before_is_replaced_where_there_is_nothing_to_report(self, run: Runner) -> None:
+        Path("report.txt").write_text("of before")
+        assert run("check", "--output-file", "report.txt", ".") == 0
+        assert Path("report.txt").read_text() == "0 call sites: 0 proven, 0 violated, 0 unproven; 0 files\n"
+
+    def test_fix_leaves_the_patch_where_it_was(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD)
+        assert run("fix", "--diff", "--output-format", "json", "--output-file", "report.json", ".") == 1
+        assert run.out.startswith("--- a/a.py\n")
+        assert json.loads(Path("report.json").read_text())["findings"] == []
+
+    def test_where_it_cannot_be_written(self, run: Runner) -> None:
+        assert run("check", "--output-file", "no/report.txt", ".") == 2
+        assert run.err.endswith("error: --output-file: there is no folder no\n")
+        Path("folder").mkdir()
+        assert run("check", "--output-file", "folder", ".") == 2
+        assert run.err == "shapecheck: folder: cannot be written: Is a directory\n"
+
+
 class TestStandardInput:
     def test_check(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         type_in(monkeypatch, BAD.encode())

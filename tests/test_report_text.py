@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from codemods.check import Run, summarise
@@ -188,3 +192,17 @@ def test_values_that_are_not_known_are_told_by_where_they_come_from() -> None:
     where = [line.strip() for line in render(run, "text").splitlines() if "where:" in line]
     assert where == ["= where: a = q.shape[0]", "= where: b = q.shape[1]", "= where: c = 4", "= where: d = None"]
     assert "the block must divide the pages: c = 4, d = None; a divisor" in render(run, "concise")
+
+
+@pytest.mark.parametrize("path", ["a.py", "src/b c.py", "C:/x.py"])
+def test_the_problem_matcher_reads_the_concise_format(path: str) -> None:
+    matcher = json.loads((Path(__file__).parent.parent / "docs/problem-matcher.json").read_text())["problemMatcher"][0]
+    (pattern,) = matcher["pattern"]
+    lines = text_of(run_over(BAD, path=path), "concise").splitlines()
+    (found,) = filter(None, (re.match(pattern["regexp"], line) for line in lines))
+    read = {key: found[group] for key, group in pattern.items() if key != "regexp"}
+    assert read == {
+        "file": path, "line": "2", "column": "38", "code": "SC102",
+        "message": "block-not-dividing: the block must divide the pages: pages = 6, block = 4; a divisor [*]",
+    }  # fmt: skip
+    assert re.match(pattern["regexp"], "a.ipynb:cell 3:2:5: SC102 x: y")[1] == "a.ipynb"  # type: ignore[index]

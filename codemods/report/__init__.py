@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from codemods.check import Run
 
 PEOPLE = ("text", "concise")
-FORMATS = (*PEOPLE, "json", "github", "sarif")
+FORMATS = (*PEOPLE, "json", "github", "gitlab", "junit", "sarif")
 
 
 def render(run: Run, output_format: str, *, color: bool = False, statistics: bool = False) -> str:

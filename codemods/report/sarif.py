@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from codemods.check import Run
 from codemods.codes import severity
 from codemods.explain import Explanation, explanations
+from codemods.files import NOTEBOOK
 from codemods.findings import FileError, Finding, Note
+from codemods.report.fingerprints import fingerprints
 from codemods.report.wording import sentence
-from codemods.source import Span
+from codemods.source import Source, Span
 from codemods.version import version
 from shapecheck.rule import Verdict
 
@@ -41,8 +44,8 @@ def render(run: Run) -> str:
                 ],
                 "columnKind": "unicodeCodePoints",
                 "results": [
-                    _result(finding, run.sources[finding.path].in_file(finding.span), used.index(finding.code))
-                    for finding in report.findings
+                    _result(finding, run.sources, used.index(finding.code), fingerprint)
+                    for finding, fingerprint in zip(report.findings, fingerprints(run), strict=True)
                 ],
             }
         ],
@@ -56,23 +59,46 @@ def _rule(explanation: Explanation) -> dict[str, Any]:
         "name": explanation.name,
         "shortDescription": {"text": explanation.message},
         "fullDescription": {"text": explanation.text, "markdown": explanation.text},
+        "help": {"text": "\n\n".join((*explanation.demands, explanation.text, *explanation.notes))},
         "defaultConfiguration": {"level": "note" if severity(explanation.code) == "hint" else "error"},
     }
 
 
-def _result(finding: Finding, span: Span, index: int) -> dict[str, Any]:
-    region = {
-        "startLine": span.line,
-        "startColumn": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
-    }
+def _result(finding: Finding, sources: Mapping[str, Source], index: int, fingerprint: str) -> dict[str, Any]:
+    region = _region(sources[finding.path].in_file(finding.span))
+    fix = _fix(finding, sources)
     return {
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": _level(finding),
         "message": {"text": sentence(finding)},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(finding.path)}, "region": region}}],
+        "partialFingerprints": {"shapecheck/v1": fingerprint},
+        **({"fixes": [fix]} if fix else {}),
+    }
+
+
+def _region(span: Span) -> dict[str, int]:
+    return {"startLine": span.line, "startColumn": span.column, "endLine": span.end_line, "endColumn": span.end_column}
+
+
+def _fix(finding: Finding, sources: Mapping[str, Source]) -> dict[str, Any] | None:
+    """Return a repair; None where there is none, or where it is to a file that is not at hand, or to the code in a notebook."""
+    if finding.fix is None or not finding.fix.edits:
+        return None
+    changes: dict[str, list[dict[str, Any]]] = {}
+    for edit in finding.fix.edits:
+        path = edit.path or finding.path
+        source = sources.get(path)
+        if source is None or path.endswith(NOTEBOOK):
+            return None
+        inserted = {"insertedContent": {"text": edit.replacement}} if edit.replacement else {}
+        changes.setdefault(path, []).append({"deletedRegion": _region(source.between(edit.start, edit.end)), **inserted})
+    return {
+        "description": {"text": f"{finding.fix.message} ({finding.fix.applicability})"},
+        "artifactChanges": [
+            {"artifactLocation": {"uri": _uri(path)}, "replacements": replacements} for path, replacements in changes.items()
+        ],
     }
 
 
