@@ -76,6 +76,7 @@ class Examination:
     Attributes:
         judged: all that the analysis found.
         kept: what neither the settings nor a comment leave out, with what is unproven.
+        silenced: what would be among `kept` but for a comment.
         selected: the settings leave out rules that were judged.
         notes: what to tell besides.
     """
@@ -86,15 +87,24 @@ class Examination:
     errors: list[FileError]
     call_sites: list[CallSite] = field(default_factory=list[CallSite])
     kept: list[Finding] = field(default_factory=list[Finding])
+    silenced: list[Finding] = field(default_factory=list[Finding])
     selected: bool = False
     notes: list[Note] = field(default_factory=list[Note])
 
     @property
     def findings(self) -> list[Finding]:
         """What there is to report: of what is unproven, nothing unless the settings ask for it."""
+        return self._told(self.kept)
+
+    @property
+    def suppressed(self) -> int:
+        """How many more there would be but for the comments."""
+        return len(self._told(self.silenced))
+
+    def _told(self, findings: Iterable[Finding]) -> list[Finding]:
         settings = self.project.settings
         told = settings.unproven or settings.strict
-        return [finding for finding in self.kept if told or finding.verdict is Verdict.VIOLATED]
+        return [finding for finding in findings if told or finding.verdict is Verdict.VIOLATED]
 
 
 def check(found: Found, analyse: Analyse, compiler: Compiler | None = None) -> Run:
@@ -166,7 +176,10 @@ def examine(
         own, sites = findings_of.get(path, []), sites_of.get(path, [])
         if own or reports(UNUSED):
             suppressions = Suppressions(source)
-            own = [*suppressions.keep(own), *suppressions.unused(sites)]
+            kept = suppressions.keep(own)
+            remaining = set(map(id, kept))
+            result.silenced += [finding for finding in own if id(finding) not in remaining and reports(finding.code)]
+            own = [*kept, *suppressions.unused(sites)]
             result.notes += suppressions.unknown()
         result.kept += [finding for finding in own if reports(finding.code)]
         for site in sites:
@@ -188,6 +201,7 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
         ),
         files=found.files,
         parsed=sum(len(each.sources) for each in examined),
+        suppressed=sum(each.suppressed for each in examined),
         selected=any(each.selected for each in examined),
         notes=sorted((note for each in examined for note in each.notes), key=lambda note: (note.path, note.line)),
     )

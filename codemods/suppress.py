@@ -18,6 +18,8 @@ from shapecheck.rule import Applicability, Verdict
 
 _WORTH_READING = re.compile(rb"shapecheck:|noqa", re.IGNORECASE)
 IGNORE = re.compile(r"#\s*shapecheck:\s*ignore(?:\[([^\]]*)\]|(?![\w\[-]))")
+_OURS = re.compile(r"#\s*shapecheck:")
+_LISTED_BARE = re.compile(r"[\s:(=]*((?:SC\d+[,\s]*)+)", re.IGNORECASE)  # behind an `ignore` without brackets
 _SKIP_FILE = re.compile(r"#\s*shapecheck:\s*skip-file(?![\w-])")
 _NOQA = re.compile(r"#\s*noqa(?:\s*:\s*([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)|(?!\s*:)(?![\w-]))", re.IGNORECASE)
 _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
@@ -66,17 +68,35 @@ class Suppressions:
                 yield _unused(self._source, comment.token, idle)
 
     def unknown(self) -> Iterator[Note]:
-        """Yield a note for each word of a comment of ours that is neither a code nor the name of a rule."""
-        for comment in self._comments:
-            for word in sorted((comment.codes or set()) - set(known_codes())) if comment.own else ():
-                message = f"suppression comment: {no_rule(word)}"
-                yield Note(self._source.path, _span(self._source, comment.token).shown.line, message)
+        """Yield a note for each comment of ours that does not say what it may seem to say.
+
+        It has a word that is neither a code nor the name of a rule; names codes outside of brackets, which has no effect; or is
+        no suppression.
+        """
+        for token in tokens(self._source) if _WORTH_READING.search(self._source.text) else ():
+            if token.type == tokenize.COMMENT:
+                for message in _misunderstandings(token.string):
+                    yield Note(self._source.path, _span(self._source, token).shown.line, f"suppression comment: {message}")
 
     def _suppressed(self, finding: Finding) -> bool:
         covering = [comment for comment in self._comments if comment.covers(finding)]
         for comment in covering:
             comment.used.add(finding.code)
         return bool(covering)
+
+
+def _misunderstandings(comment: str) -> Iterator[str]:
+    found = IGNORE.search(comment)
+    if found is None:
+        if _OURS.search(comment) and not _SKIP_FILE.search(comment):
+            yield f"{comment!r} suppresses nothing; write `ignore`, `ignore[CODE]` or `skip-file`"
+    elif found[1] is None:
+        if listed := _LISTED_BARE.match(comment, found.end()):
+            yield f"it ignores every rule; for {listed[1].strip(' ,')} alone, write ignore[{listed[1].strip(' ,')}]"
+    else:
+        for word in sorted((_codes(found[1]) or set()) - set(known_codes())):
+            begun = [code for code in known_codes() if code.startswith(word.upper())]
+            yield f"{word!r} is the beginning of {len(begun)} codes; name each" if begun else no_rule(word)
 
 
 def skips_file(source: Source) -> bool:

@@ -277,6 +277,18 @@ class TestSelection:
         assert run("check", "--exclude", "./a.py,b.py", "--force-exclude", "a.py") == 0
 
 
+def test_what_a_comment_keeps_back_is_counted(run: Runner) -> None:
+    Path("a.py").write_text(BAD.rstrip() + "  # shapecheck: ignore[SC102]\n" + UNPROVEN.rstrip() + "  # noqa\n")
+    assert run("check") == 0
+    assert run.out == "2 call sites: 0 proven, 1 violated, 1 unproven; 1 file; 1 finding suppressed\n"
+    assert run("check", "--unproven") == 0
+    assert run.out.endswith("; 1 file; 2 findings suppressed\n")
+    assert run("check", "--ignore", "SC102") == 0
+    assert "suppressed" not in run.out
+    assert run("check", "--output-format", "json") == 0
+    assert json.loads(run.out)["summary"]["suppressed"] == 1
+
+
 class TestOutputFile:
     def test_the_report_is_there_and_not_on_standard_output(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")

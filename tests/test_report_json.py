@@ -51,7 +51,16 @@ def test_every_key_is_there() -> None:
             }
         ],
         "errors": [],
-        "summary": {"files": 1, "parsed": 1, "call_sites": 1, "proven": 0, "violated": 1, "unproven": 0, "fixed": 0},
+        "summary": {
+            "files": 1,
+            "parsed": 1,
+            "call_sites": 1,
+            "proven": 0,
+            "violated": 1,
+            "unproven": 0,
+            "suppressed": 0,
+            "fixed": 0,
+        },
     }
 
 

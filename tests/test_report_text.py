@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_what_cannot_be_told_is_shown_with_the_reason_and_a_counterexample() -> 
 
 def test_the_executions_that_fail_are_counted() -> None:
     text = text_of(run_over(BAD, contexts=Contexts(2, 5, {"n": 4})))
-    assert "  = fails in: 2 of 5 executions, e.g. where n = 4\n" in text
+    assert "  = fails in: 2 of the 5 cases in which the source reaches this call, e.g. where n = 4\n" in text
 
 
 def test_advice_is_not_offered_as_a_fix() -> None:
@@ -174,6 +175,35 @@ def test_the_width_of_a_line_is_that_of_its_characters() -> None:
 def test_a_line_feed_is_what_ends_a_line() -> None:
     source = Source("a.py", "a\x0cb\u2028c\nxyz\n".encode())
     assert [line.margin for line in frame(source, Span(0, 0, 2, 1, 2, 4))] == [" ", "1", "2", " ", "3", " "]
+
+
+def test_what_one_unknown_keeps_from_being_told_of_a_call_is_one_entry() -> None:
+    run = run_over(UNPROVEN)
+    [first] = run.report.findings
+    run.report.findings.append(
+        replace(first, code="SC201", name="megacore-kv-heads", message="even", fix=None, counterexample=None)
+    )
+    assert text_of(run) == (
+        "a.py:3:12: SC102, SC201: 2 rules cannot be told of paged_attention\n"
+        "  |\n"
+        "1 | from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention\n"
+        "2 | def f(n):\n"
+        "3 |     return paged_attention(pages=n, block=4)\n"
+        "  |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "4 |\n"
+        "  |\n"
+        "  = because: `n` is a parameter\n"
+        "  = SC102 block-not-dividing: the block must divide the pages\n"
+        "  = SC102 fails when: pages = 5\n"
+        "  = SC102 unsafe fix: use the largest divisor\n"
+        "  = SC201 megacore-kv-heads: even\n"
+        "\n"
+        "1 fixable with `shapecheck fix --unsafe-fixes`\n"
+        "1 call site: 0 proven, 0 violated, 1 unproven; 1 file\n"
+    )
+    assert [line[:16] for line in text_of(run, "concise").splitlines()[:2]] == ["a.py:3:43: SC102", "a.py:3:43: SC201"]
+    run.report.findings[1] = replace(run.report.findings[1], reason="another")
+    assert text_of(run).count("cannot be told: ") == 2
 
 
 def test_counts() -> None:

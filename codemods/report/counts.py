@@ -27,21 +27,30 @@ class Counts(NamedTuple):
         return cls(proven, violated, len(verdicts) - proven - violated - unjudged, unjudged)
 
 
-def closing_line(counts: Counts, *, files: int, errors: int = 0, fixed: int = 0, selected: bool = False) -> str:
+def closing_line(
+    counts: Counts, *, files: int, errors: int = 0, suppressed: int = 0, fixed: int = 0, selected: bool = False
+) -> str:
     """Return e.g. `3 call sites: 1 proven, 1 violated, 1 unproven; 120 files`; `selected`: not all rules have a say in it."""
     verdicts = [f"{counts.proven} proven", f"{counts.violated} violated", f"{counts.unproven} unproven"]
     verdicts += [f"{counts.unjudged} not judged"] if counts.unjudged else []
     sites = f"{number(sum(counts), 'call site')}{' by the selected rules alone' if selected else ''}"
     parts = [f"{sites}: {', '.join(verdicts)}", number(files, "file")]
     parts += [number(errors, "error")] if errors else []
+    parts += [f"{number(suppressed, 'finding')} suppressed"] if suppressed else []
     parts += [f"{fixed} fixed"] if fixed else []
     return "; ".join(parts)
 
 
 def closing_line_of(report: Report) -> str:
     """Return the closing line of a report."""
-    counts = Counts.of(report.call_sites)
-    return closing_line(counts, files=report.files, errors=len(report.errors), fixed=report.fixed, selected=report.selected)
+    return closing_line(
+        Counts.of(report.call_sites),
+        files=report.files,
+        errors=len(report.errors),
+        suppressed=report.suppressed,
+        fixed=report.fixed,
+        selected=report.selected,
+    )
 
 
 def number(count: int, noun: str) -> str:

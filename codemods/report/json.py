@@ -99,5 +99,6 @@ def _summary(report: Report) -> dict[str, int]:
         "proven": counts.proven,
         "violated": counts.violated,
         "unproven": counts.unproven,
+        "suppressed": report.suppressed,
         "fixed": report.fixed,
     }

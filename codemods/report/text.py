@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from codemods.check import Run
@@ -34,15 +34,32 @@ def render(run: Run, *, color: bool, frames: bool) -> str:
     verb = "fixed" if report.fixed else "would be fixed"
     lines = [_fixed(finding, verb) for finding in run.fixed]
     lines += [f"{printable(note.path)}:{note.line}: {printable(note.message)}" for note in report.notes]
-    for finding in report.findings:
-        if frames:
-            lines += [_head(finding, finding.message, style), *_details(finding, run.sources[finding.path], style), ""]
-        else:
-            lines.append(_head(finding, sentence(finding), style))
+    for group in _grouped(report.findings) if frames else []:
+        lines += [_heading(group, style), *_details(group, run.sources[group[0].path], style), ""]
+    lines += [] if frames else [_head(finding, sentence(finding), style) for finding in report.findings]
     lines += [_error(error, style) for error in report.errors]
     lines += _fixable(report.findings)
     lines.append(closing_line_of(report))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _grouped(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
+    """Return the findings, those together that one unknown keeps from being told of a call."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        is_unknown = finding.verdict is Verdict.UNPROVEN and finding.reason
+        key = (finding.path, finding.call.start, finding.reason) if is_unknown else (number,)
+        groups.setdefault(key, []).append(finding)
+    return groups.values()
+
+
+def _heading(group: list[Finding], style: _Style) -> str:
+    first, *others = group
+    if not others:
+        return _head(first, first.message, style)
+    where = f"{style.bold}{printable(first.path)}{style.reset}:{place(first.call)}"
+    codes = ", ".join(finding.code for finding in group)
+    return f"{where}: {style.red}{codes}{style.reset}: {len(group)} rules cannot be told of {printable(first.callee)}"
 
 
 def _head(finding: Finding, message: str, style: _Style) -> str:
@@ -51,13 +68,23 @@ def _head(finding: Finding, message: str, style: _Style) -> str:
     return f"{where}: {style.red}{finding.code}{style.reset} {finding.name}: {printable(message)}{mark}"
 
 
-def _details(finding: Finding, source: Source, style: _Style) -> Iterator[str]:
-    lines = list(frame(source, finding.span))
+def _details(group: list[Finding], source: Source, style: _Style) -> Iterator[str]:
+    first, *others = group
+    lines = list(frame(source, first.call if others else first.span))
     margin = " " * len(lines[0].margin)
     for line in lines:
         yield f"{style.blue}{line.margin} |{style.reset}{f' {line.text}' if line.text else ''}"
-    for label, text in _notes(finding):
+    for label, text in _notes_together(group) if others else _notes(first):
         yield f"{margin} {style.blue}={style.reset} {style.bold}{label}{style.reset}: {printable(text)}"
+
+
+def _notes_together(group: list[Finding]) -> Iterator[tuple[str, str]]:
+    """Yield what findings have in common, then the demand of each, and what is known to break or repair it."""
+    yield "because", group[0].reason
+    for finding in group:
+        yield f"{finding.code} {finding.name}", finding.message
+        for label, text in (*_failing(finding), *_repair(finding)):
+            yield f"{finding.code} {label}", text
 
 
 def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -67,13 +94,21 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "where", f"{name} = {shown(value)}"
     if finding.reason:
         yield "because", finding.reason
+    yield from _failing(finding)
+    if finding.advice:
+        yield "help", finding.advice
+    yield from _repair(finding)
+
+
+def _failing(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.counterexample:
         yield "fails when", assignments(finding.counterexample)
     if (contexts := finding.contexts) and contexts.violating:
         example = f", e.g. where {assignments(contexts.example)}" if contexts.example else ""
-        yield "fails in", f"{contexts.violating} of {contexts.total} executions{example}"
-    if finding.advice:
-        yield "help", finding.advice
+        yield "fails in", f"{contexts.violating} of the {contexts.total} cases in which the source reaches this call{example}"
+
+
+def _repair(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.fix is not None and finding.fix.message != finding.advice:
         yield "help" if not finding.fix.edits else f"{finding.fix.applicability} fix", finding.fix.message
 
