@@ -15,15 +15,28 @@ _DESCRIPTION = """\
 Find calls of TPU paged-attention kernels that break the kernel's contract, and repair them.
 The code is read, never run."""
 
-_EPILOG = """\
+_EXIT_STATUS = """
 exit status:
   0  nothing to report, or all of it fixed
   1  findings remain
-  2  wrong usage or configuration, or a file that could not be read or parsed
+  2  wrong usage or configuration, or a file that could not be read or parsed; the others are dealt with all the same"""
 
-settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven, strict"""
+_COMMENTS = """
+comments that keep findings back, on an end of the call or on the line of the argument:
+  # shapecheck: ignore[SC102, SC201]         these rules, named in full: SC1 is no prefix here
+  # shapecheck: ignore                       every rule
+  # shapecheck: skip-file                    the whole file
+  # noqa: SC102                              the same as ignore[SC102]; # noqa as ignore
+`check --select SC902` finds those that keep nothing back, `fix --select SC902` removes them."""
 
-_CHECK_EXAMPLES = """\
+_EPILOG = f"""\
+{_EXIT_STATUS.lstrip()}
+
+settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven, strict
+
+each command has examples: shapecheck check --help"""
+
+_CHECK_EXAMPLES = f"""\
 examples:
   shapecheck check                           the folder you are in
   shapecheck check --strict --chip v5p src   every call must be proven legal, on a v5p
@@ -32,9 +45,11 @@ examples:
   shapecheck check --select SC2 .            only what concerns megacore
   shapecheck check --compile --chip v5p src  what the TPU compiler says of calls whose sizes are known
   shapecheck check --add-ignores .           accept what there is, to see only what is new
-  shapecheck check --stdin-filename a.py - < a.py"""
+  shapecheck check --stdin-filename a.py - < a.py
+{_COMMENTS}
+{_EXIT_STATUS}"""
 
-_FIX_EXAMPLES = """\
+_FIX_EXAMPLES = f"""\
 examples:
   shapecheck fix .                           apply the safe fixes
   shapecheck fix --diff . | git apply        the same, as a patch
@@ -44,7 +59,9 @@ examples:
 
 repairs: another block or mode where it is written down; with --unsafe-fixes also largest_divisor(...) and
 megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule.
-Every result is checked again. A repair that would not do is left out: its finding remains and says why, exit status 1."""
+Every result is checked again. A repair that would not do is left out: its finding remains and says why, exit status 1.
+{_EXIT_STATUS}
+With --diff it is 1 as well where there is something to change."""
 
 _COMPILE_EXAMPLES = """\
 examples:
@@ -67,7 +84,9 @@ user's cache folder."""
 _EXPLAIN_EXAMPLES = """\
 examples:
   shapecheck explain                         every code with its message
-  shapecheck explain SC102                   what it demands, why, and how to repair it"""
+  shapecheck explain SC102                   what it demands, why, and how to repair it
+
+exit status: 0; 2 where there is no such code"""
 
 
 _PLAN_EXAMPLES = """\
@@ -76,7 +95,12 @@ examples:
   shapecheck plan config.json --chip v4,v5p --tp 4 --batch 32 --context 4096 --page-size 32
   shapecheck plan --q-heads 28 --kv-heads 4 --head-dim 128 --chip v6e --batch 16 --context 32768
   shapecheck plan config.json --chip v5e --batch 8 --context 100000 --pages-dtype int8 --output-format json
-  shapecheck plan config.json --chip v6e --batch 32 --context 8192 --compile --plot plan.png"""
+  shapecheck plan config.json --chip v6e --batch 32 --context 8192 --compile --plot plan.png
+
+exit status:
+  0  every chip has a legal choice
+  1  one has none
+  2  wrong usage, a model that cannot be read, or no compiler to ask"""
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

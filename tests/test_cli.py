@@ -277,6 +277,20 @@ class TestSelection:
         assert run("check", "--exclude", "./a.py,b.py", "--force-exclude", "a.py") == 0
 
 
+@pytest.mark.parametrize("command", ["", "check", "fix", "compile", "explain", "plan"])
+def test_the_help_of_each_command_has_examples_and_tells_the_exit_status(run: Runner, command: str) -> None:
+    assert run(*command.split(), "--help") == 0
+    assert "examples" in run.out
+    assert "exit status:" in run.out
+    assert max(map(len, run.out.splitlines())) <= 120
+
+
+def test_the_help_of_check_shows_the_comments_that_keep_findings_back(run: Runner) -> None:
+    run("check", "--help")
+    for comment in ("# shapecheck: ignore[SC102, SC201]", "# shapecheck: skip-file", "# noqa: SC102"):
+        assert comment in run.out
+
+
 def test_what_a_comment_keeps_back_is_counted(run: Runner) -> None:
     Path("a.py").write_text(BAD.rstrip() + "  # shapecheck: ignore[SC102]\n" + UNPROVEN.rstrip() + "  # noqa\n")
     assert run("check") == 0

@@ -1,4 +1,7 @@
-"""Every code block, output and table of the README, executed. `python -m tests.test_readme` brings its outputs up to date."""
+"""Every code block, output and table of the README and of `docs/`, executed.
+
+`python -m tests.test_readme` brings the outputs up to date.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +23,14 @@ import pytest
 from codemods.arguments import overlay, parse
 from codemods.config import Configuration
 from codemods.explain import Explanation, explanations
+from codemods.report import FORMATS
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS, PAGED_ATTENTION
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+PAGES = (README, *sorted(DOCS.glob("*.md")))
 MARKED = re.MULTILINE | re.DOTALL
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
 
@@ -31,6 +38,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
 class Block(NamedTuple):
     """A fenced block: what is in it, and where in the file."""
 
+    page: Path
     language: str
     body: str
     start: int
@@ -38,20 +46,28 @@ class Block(NamedTuple):
 
     @property
     def line(self) -> int:
-        return README.read_text()[: self.start].count("\n") + 1
+        return self.page.read_text()[: self.start].count("\n") + 1
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks_of(page: Path, *languages: str) -> list[Block]:
+    found = BLOCK.finditer(page.read_text())
+    return [Block(page, each[1], each[2], each.start(2), each.end(2)) for each in found if each[1] in languages]
 
 
 def blocks(*languages: str) -> list[Block]:
-    found = BLOCK.finditer(README.read_text())
-    return [Block(each[1], each[2], each.start(2), each.end(2)) for each in found if each[1] in languages]
+    return [block for page in PAGES for block in blocks_of(page, *languages)]
 
 
 def setup_commands() -> list[str]:
-    return [line for block in blocks("sh") for line in block.body.splitlines()]
+    return [line for block in blocks_of(README, "sh") for line in block.body.splitlines()]
 
 
 def marked(name: str) -> str:
-    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", README.read_text(), MARKED)
+    """Return the table of that name, on the page of that name."""
+    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", (DOCS / f"{name}.md").read_text(), MARKED)
     assert found is not None
     return found[1]
 
@@ -60,23 +76,23 @@ def marked(name: str) -> str:
 
 
 @cache
-def python_outputs() -> dict[int, str]:
-    """Execute the Python blocks; return the output of each, by the position of the `text` block that shows it."""
+def python_outputs(page: Path) -> dict[int, str]:
+    """Execute the Python blocks of a page; return the output of each, by the position of the `text` block that shows it."""
     namespace: dict[str, Any] = {"__name__": "readme"}
     outputs: dict[int, str] = {}
-    sequence = blocks("python", "text")
-    for block, after in zip(sequence, [*sequence[1:], None], strict=True):
+    sequence = blocks_of(page, "python", "text")
+    for block, after in zip_longest(sequence, sequence[1:]):
         if block.language == "python":
             output = executed(block, namespace)
             if after is not None and after.language == "text":
                 outputs[after.start] = output
             else:
-                assert output == "", f"README.md:{block.line} prints, or raises, what the README does not show:\n{output}"
+                assert output == "", f"{block} prints, or raises, what the page does not show:\n{output}"
     return outputs
 
 
 def executed(block: Block, namespace: dict[str, Any]) -> str:
-    code = compile("\n" * block.line + block.body, str(README), "exec", dont_inherit=True)
+    code = compile("\n" * block.line + block.body, str(block.page), "exec", dont_inherit=True)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         try:
             exec(code, namespace)
@@ -85,9 +101,11 @@ def executed(block: Block, namespace: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("block", blocks("text"), ids=lambda block: f"line {block.line}")
-def test_python_does_what_the_readme_says(block: Block) -> None:
-    assert block.body == python_outputs()[block.start]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_does_what_the_page_says(page: Path) -> None:
+    outputs = python_outputs(page)
+    for block in blocks_of(page, "text"):
+        assert block.body == outputs[block.start], str(block)
 
 
 # ---- commands
@@ -109,8 +127,8 @@ def with_output(console: str) -> str:
     return "".join(f"{command}\n{executed_command(command[2:])[1]}" for command in commands)
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: f"line {block.line}")
-def test_commands_print_what_the_readme_says(block: Block) -> None:
+@pytest.mark.parametrize("block", blocks("console"), ids=str)
+def test_commands_print_what_the_page_says(block: Block) -> None:
     assert block.body == with_output(block.body)
 
 
@@ -134,7 +152,7 @@ def test_the_second_command_makes_an_environment_and_runs_the_tests_there() -> N
     command = setup_commands()[1]
     assert len(setup_commands()) == 2
     assert command.startswith("python3 -m venv .venv-test && .venv-test/bin/python -m pip install -q '.[test]' && ")
-    assert command.endswith(" && .venv-test/bin/python -m pytest -q")
+    assert command.endswith(" && .venv-test/bin/python -m pytest -q -n auto")
 
 
 def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
@@ -148,7 +166,7 @@ def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
 
 
 def test_the_hooks_shown_are_there() -> None:
-    (block,) = blocks("yaml")
+    (block,) = blocks_of(DOCS / "configuration.md", "yaml")
     offered = re.findall(r"^- id: (\S+)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
     assert re.findall(r"shapecheck\S*\b", block.body) == offered
 
@@ -283,14 +301,34 @@ def test_following_the_message_of_jax_does_not_help() -> None:
         jax.eval_shape(lambda *arrays: paged_attention(*arrays, pages_per_compute_block=48), *arrays)
 
 
+def links(page: Path) -> list[str]:
+    """Return what a page links to in this repository."""
+    return [link for link in re.findall(r"\]\(([^)#]+)", page.read_text()) if "://" not in link]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    assert [link for link in links(page) if not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    assert {page for page in PAGES if page != README} <= {(ROOT / link).resolve() for link in links(README)}
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_every_format_is_described(output_format: str) -> None:
+    assert f"| `{output_format}` |" in (DOCS / "formats.md").read_text()
+
+
 def update() -> None:
-    """Write the present outputs and the present table of rules into the README."""
-    text = README.read_text()
-    for block in reversed(blocks("console", "text")):
-        body = with_output(block.body) if block.language == "console" else python_outputs()[block.start]
-        text = text[: block.start] + body + text[block.end :]
-    text = re.sub(r"(?<=^<!-- rules:)(.*?-->\n).*?(?=^<!-- end -->$)", lambda found: found[1] + rules_table(), text, flags=MARKED)
-    README.write_text(text)
+    """Write the present outputs and the present table of rules into the pages."""
+    for page in PAGES:
+        text = page.read_text()
+        for block in reversed(blocks_of(page, "console", "text")):
+            body = with_output(block.body) if block.language == "console" else python_outputs(page)[block.start]
+            text = text[: block.start] + body + text[block.end :]
+        table = re.compile(r"(?<=^<!-- rules:)(.*?-->\n).*?(?=^<!-- end -->$)", MARKED)
+        page.write_text(table.sub(lambda found: found[1] + rules_table(), text))
 
 
 if __name__ == "__main__":
