@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 from argparse import Namespace
 from functools import partial
@@ -195,8 +196,10 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
 
 
 def _report(run: Run, options: Namespace, stream: TextIO) -> None:
-    color = _is_colored(stream) and not options.output_file
-    _put(render(run, options.output_format, color=color, statistics=options.statistics), options, stream)
+    to_file = bool(options.output_file)
+    color = _is_colored(stream) and not to_file
+    width = shutil.get_terminal_size().columns if stream.isatty() and not to_file else None
+    _put(render(run, options.output_format, color=color, width=width, statistics=options.statistics), options, stream)
 
 
 def _put(report: str, options: Namespace, stream: TextIO) -> None:

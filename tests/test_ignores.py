@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from pathlib import Path
@@ -171,3 +172,19 @@ def test_a_file_that_is_only_looked_at_for_a_contract_elsewhere() -> None:
     assert not result.report.errors
     assert [change.path for change in changes] == ["caller.py"]
     assert Path("caller.py").read_text() == text[:-1] + "  # shapecheck: ignore[SC001]\n"
+
+
+def test_of_many_findings_only_their_lines_change_and_a_second_run_adds_nothing() -> None:
+    text = "\n".join(f"def f{each}():\n    x = {each}\n    return {BOTH if each % 2 else CALL}\n" for each in range(60))
+    for name in ("a.py", "b.py"):
+        Path(name).write_text(text)
+    result, changes = run()
+    assert (result.report.findings, result.report.suppressed, len(changes)) == ([], 2 * 90, 2)
+    after = Path("a.py").read_text()
+    assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(text))
+    pairs = list(zip(text.splitlines(), after.splitlines(), strict=True))
+    assert {new.startswith(f"{old}  # shapecheck: ignore[SC") for old, new in pairs if "paged_attention" in old} == {True}
+    assert all(old == new for old, new in pairs if "paged_attention" not in old)
+    again, changes = run()
+    assert (again.report.findings, changes) == ([], [])
+    assert Path("a.py").read_text() == after

@@ -172,6 +172,17 @@ def test_the_width_of_a_line_is_that_of_its_characters() -> None:
     assert marks.index("^") == sum(1 + (each == "あ") for each in code[: code.index("xyz")])
 
 
+def test_code_fits_into_the_width_of_a_terminal() -> None:
+    run = run_over(BAD.replace("pages=6,", "pages=6, " + " " * 60))
+    lines = render(run, "text", width=50).splitlines()
+    frames = [line for line in lines if " | " in line]
+    assert max(map(len, frames)) <= 50
+    [marks] = [line for line in frames if line.rstrip().endswith("^")]
+    [code] = [line for line in frames if line.startswith("2 | ")]
+    assert code[marks.index("^")] == "4"
+    assert max(map(len, render(run, "text").splitlines()[:8])) > 100
+
+
 def test_a_line_feed_is_what_ends_a_line() -> None:
     source = Source("a.py", "a\x0cb\u2028c\nxyz\n".encode())
     assert [line.margin for line in frame(source, Span(0, 0, 2, 1, 2, 4))] == [" ", "1", "2", " ", "3", " "]

@@ -9,7 +9,7 @@ from codemods.check import Run
 from codemods.codes import OWN_CODES
 from codemods.findings import FileError, Finding
 from codemods.report.counts import closing_line_of
-from codemods.report.frame import frame
+from codemods.report.frame import WIDEST, frame
 from codemods.report.wording import assignments, in_cell, place, printable, sentence, shown
 from codemods.source import Source
 from shapecheck.rule import Applicability, Verdict
@@ -27,7 +27,7 @@ class _Style(NamedTuple):
 _COLORS = _Style(bold="\033[1m", red="\033[1;31m", blue="\033[34m", reset="\033[0m")
 
 
-def render(run: Run, *, color: bool, frames: bool) -> str:
+def render(run: Run, *, color: bool, frames: bool, width: int = WIDEST) -> str:
     """Return what was fixed, the findings, the errors and the counts; with `frames` the code of each finding."""
     style = _COLORS if color else _Style()
     report = run.report
@@ -35,7 +35,7 @@ def render(run: Run, *, color: bool, frames: bool) -> str:
     lines = [_fixed(finding, verb) for finding in run.fixed]
     lines += [f"{printable(note.path)}:{note.line}: {printable(note.message)}" for note in report.notes]
     for group in _grouped(report.findings) if frames else []:
-        lines += [_heading(group, style), *_details(group, run.sources[group[0].path], style), ""]
+        lines += [_heading(group, style), *_details(group, run.sources[group[0].path], style, width), ""]
     lines += [] if frames else [_head(finding, sentence(finding), style) for finding in report.findings]
     lines += [_error(error, style) for error in report.errors]
     lines += _fixable(report.findings)
@@ -68,9 +68,10 @@ def _head(finding: Finding, message: str, style: _Style) -> str:
     return f"{where}: {style.red}{finding.code}{style.reset} {finding.name}: {printable(message)}{mark}"
 
 
-def _details(group: list[Finding], source: Source, style: _Style) -> Iterator[str]:
+def _details(group: list[Finding], source: Source, style: _Style, width: int) -> Iterator[str]:
     first, *others = group
-    lines = list(frame(source, first.call if others else first.span))
+    span = first.call if others else first.span
+    lines = list(frame(source, span, width - len(f"{span.line + 2} | ")))
     margin = " " * len(lines[0].margin)
     for line in lines:
         yield f"{style.blue}{line.margin} |{style.reset}{f' {line.text}' if line.text else ''}"
