@@ -28,7 +28,7 @@ _INTERRUPTED = 130  # as shells have it
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
     options = parse(arguments)
-    gc.set_threshold(50_000)  # syntax trees are many objects and live long: to look through them again and again takes time
+    gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time
     try:
         commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan}
         return commands[options.command](options)

@@ -49,6 +49,7 @@ class File:
 
     path: str
     data: bytes = field(repr=False)
+    _importing: dict[bytes, bool] = field(default_factory=dict[bytes, bool], compare=False, repr=False)
 
     def mentions(self, name: bytes) -> bool:
         """Say whether a name stands in the file, as a whole word."""
@@ -64,7 +65,9 @@ class File:
 
     def imports(self, stem: bytes) -> bool:
         """Say whether it may import a module whose name ends in this."""
-        return stem in self.data and stem in self.imported
+        if stem not in self._importing:
+            self._importing[stem] = stem in self.data and stem in self.imported
+        return self._importing[stem]
 
     @cached_property
     def imported(self) -> frozenset[bytes]:
