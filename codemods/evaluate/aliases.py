@@ -73,6 +73,10 @@ class Aliases(Visitor):
 
     def _may_be(self, target: ast.expr, value: ast.expr) -> None:
         sources = set(self._stood_for(value))
+        if isinstance(target, ast.Name):
+            name = self._name(target.id)
+            self.aliases.setdefault(name, set()).update(sources - {name})
+            return
         for part in walk(target):
             if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load):
                 name = self._name(part.id) if isinstance(part, ast.Name) else f".{part.attr}"

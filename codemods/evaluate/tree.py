@@ -166,7 +166,10 @@ class Tree:
         """Yield the files that a file which is not executed may import."""
         for module in file.modules:
             found = self._find(module, file.path)
-            if found is not None and (read := File.read(os.path.realpath(found))) is not None:
+            if found is None:
+                continue
+            real = os.path.realpath(found)
+            if (read := self._files.get(real) or File.read(real)) is not None:
                 yield read
 
     def before_import(self, path: str, importers: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
