@@ -23,6 +23,7 @@ from codemods.repairs.origins import Origins
 from codemods.repairs.propose import Repairs
 from codemods.repairs.tree import Tree
 from codemods.source import Source, Span
+from codemods.suppress import may_suppress
 from codemods.unreached import calls
 from codemods.values import Reason
 from codemods.values import Value as AbstractValue
@@ -95,13 +96,14 @@ def analyse(
         sources: parsed files that may hold such calls.
         root: the folder from which the tree's modules are imported.
         chips: the TPUs that the code is to run on; a rule that depends on the chip must hold on each.
-        unproven: whether to seek counterexamples and repairs of what is unproven.
+        unproven: whether anybody asks for what is unproven. Where not, only its place is told, in a file with comments that
+            may be about it.
         editable: the paths of further files that a repair may change.
         geometries: whether to say with which values each call is reached.
         watch: is told the path of each file before it is executed.
 
     Returns:
-        The call sites, and a finding for each rule at each of them that is violated or unproven.
+        The call sites, and a finding for each rule at each of them that is violated, or unproven and asked for.
     """
     program = Program(sources, root)
     sites = find_sites(program, sources, root, watch or (lambda path: None))
@@ -109,7 +111,9 @@ def analyse(
     explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
     tree = Tree(program, {source.path for source in sources} | editable)
     literals = Literals(Origins(tree), [judge for group in judges.values() for judge in group])
-    repairs = {site.source.path: Repairs(site.source, literals) for site in sites}
+    holders = {site.source.path: site.source for site in sites}
+    repairs = {path: Repairs(source, literals) for path, source in holders.items()}
+    commented = {path: may_suppress(source) for path, source in holders.items()}
     call_sites: list[CallSite] = []
     findings: list[Finding] = []
     for site in sites:
@@ -117,13 +121,15 @@ def analyse(
         callee = site.callee
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
-            verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
+            known = verdicts.get(each.rule.code)
+            verdicts[each.rule.code] = each.verdict if known is None else Verdict.worst((known, each.verdict))
         quantized = frozenset(name for judge in judges[id(site)] for name in judge.quantized)
-        known = tuple(_known(site, judges[id(site)])) if geometries else ()
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized, known))
+        sizes = tuple(_known(site, judges[id(site)])) if geometries else ()
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized, sizes))
         if not site.expected:
             finder = repairs[site.source.path]
-            open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]
+            told = {Verdict.VIOLATED, Verdict.UNPROVEN} if commented[site.source.path] else explained
+            open_ = [each for each in judged if each.verdict in told]
             findings += [_finding(site, each, finder if each.verdict in explained else None) for each in open_]
     return call_sites, findings
 

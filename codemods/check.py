@@ -13,8 +13,9 @@ from codemods.codes import UNUSED, severity
 from codemods.evaluate.relevance import states_contract
 from codemods.files import NOTEBOOK, Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Note, Report
+from codemods.nodes import depth
 from codemods.notebook import source_of
-from codemods.source import Source, SourceError, depth
+from codemods.source import Source, SourceError
 from codemods.suppress import Suppressions, skips_file
 from shapecheck.chip import Chip, chip_of
 from shapecheck.rule import Verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -29,7 +30,8 @@ _INTERRUPTED = 130  # as shells have it
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
     options = parse(arguments)
-    gc.set_threshold(50_000)  # syntax trees are many objects and live long: to look through them again and again takes time
+    gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time,
+    atexit.register(gc.freeze)  # and the most when Python ends
     try:
         commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan}
         return commands[options.command](options)

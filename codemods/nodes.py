@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -13,16 +13,25 @@ _LEAVES = frozenset({"ctx", "id", "attr", "arg", "op", "ops", "kind", "type_comm
                      "asname"})  # fmt: skip
 """The fields that hold no node, or one that says no more than its parent does: an operator, or whether a name is read or set."""
 
+_CHILDLESS = frozenset({ast.Name, ast.Constant})
+"""More than half of the nodes of a file."""
 
-@cache
-def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(field for field in kind._fields if field not in _LEAVES)
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each kind of node that may hold nodes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        fields = () if kind is ast.Constant else tuple(field for field in kind._fields if field not in _LEAVES)
+        return self.setdefault(kind, fields)
+
+
+_FIELDS = _Fields()
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes right below one in their order, but for operators and contexts; much faster than `ast`'s own."""
     found: list[ast.AST] = []
-    for field in _fields(type(node)):
+    for field in _FIELDS[type(node)]:
         held = getattr(node, field, None)
         if isinstance(held, ast.AST):
             found.append(held)
@@ -35,41 +44,67 @@ def walk(node: ast.AST) -> list[ast.AST]:
     """Return a node and all below it, level by level."""
     found = [node]
     for each in found:  # those that are added on the way have their turn as well
-        found += children(each)
+        if type(each) not in _CHILDLESS:
+            found += children(each)
     return found
 
 
 class Visitor(ast.NodeVisitor):
     """A `NodeVisitor` that visits no operators and contexts."""
 
-    _visitors: Mapping[str, Callable[[Any, Any], None]] = {}
+    _visitors: Mapping[type[ast.AST], Callable[[Any, Any], None]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = {name.removeprefix("visit_"): each for name, each in vars(cls).items() if name.startswith("visit_")}
+        own = {getattr(ast, name.removeprefix("visit_")): each for name, each in vars(cls).items() if name.startswith("visit_")}
         cls._visitors = {**cls._visitors, **own}
 
     def visit(self, node: ast.AST) -> None:
-        visitor = self._visitors.get(type(node).__name__)
-        if visitor is not None:
-            visitor(self, node)
-        else:
-            self.generic_visit(node)
+        self._visitors.get(type(node), Visitor.generic_visit)(self, node)
 
     def generic_visit(self, node: ast.AST) -> None:
+        visitors = self._visitors
         for child in children(node):
-            self.visit(child)
+            kind = type(child)
+            if kind in visitors:
+                visitors[kind](self, child)
+            elif kind not in _CHILDLESS:
+                self.generic_visit(child)
 
 
 def nodes(tree: ast.Module, *kinds: type[_Node]) -> Iterator[_Node]:
     """Yield the nodes of these kinds; of all, where none is named."""
-    by_kind = _by_kind(tree)
+    by_kind = _survey(tree).by_kind
     for kind in kinds or by_kind:
         yield from by_kind.get(kind, ())  # type: ignore[misc]  # they are of this kind
 
 
+def depth(tree: ast.AST) -> tuple[int, int]:
+    """Return how many levels a syntax tree has, and a line on the last of them."""
+    found = _survey(tree)
+    return found.levels, found.line
+
+
+class _Survey(NamedTuple):
+    by_kind: Mapping[type[ast.AST], list[ast.AST]]
+    levels: int
+    line: int
+
+
 @lru_cache(maxsize=16)
-def _by_kind(tree: ast.Module) -> Mapping[type[ast.AST], list[ast.AST]]:
-    found: dict[type[ast.AST], list[ast.AST]] = {}
-    for node in walk(tree):
-        found.setdefault(type(node), []).append(node)
-    return found
+def _survey(tree: ast.AST) -> _Survey:
+    by_kind: dict[type[ast.AST], list[ast.AST]] = {}
+    level, levels, line = [tree], 0, 1
+    while level:
+        below: list[ast.AST] = []
+        for node in level:
+            kind = type(node)
+            if kind in by_kind:
+                by_kind[kind].append(node)
+            else:
+                by_kind[kind] = [node]
+            if kind not in _CHILDLESS:
+                below += children(node)
+        levels += 1
+        line = next((each.lineno for each in level if isinstance(each, ast.expr | ast.stmt)), line)
+        level = below
+    return _Survey(by_kind, levels, line)

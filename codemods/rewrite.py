@@ -15,7 +15,8 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from codemods.findings import Edit
-from codemods.source import Source, SourceError, depth
+from codemods.nodes import depth
+from codemods.source import Source, SourceError
 
 _DEEPEST = 100  # LibCST overflows the stack of the process at about 2000 brackets, and is slow long before
 

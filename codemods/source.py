@@ -14,8 +14,6 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from codemods.nodes import children
-
 _NEWLINE = re.compile(rb"\r\n|\r|\n")  # not str.splitlines: it also splits at form feeds and U+2028
 
 
@@ -162,16 +160,6 @@ def parse(code: str, path: str = "") -> ast.Module:
         raise SourceError(f"cannot be parsed: {error.msg} (as Python {version})", error.lineno or 1) from None
     except (RecursionError, MemoryError):
         raise SourceError("cannot be parsed: nested too deeply") from None
-
-
-def depth(tree: ast.AST) -> tuple[int, int]:
-    """Return how many levels a syntax tree has, and a line on the last of them."""
-    level, levels, line = [tree], 0, 1
-    while level:
-        levels += 1
-        line = next((each.lineno for each in level if isinstance(each, ast.expr | ast.stmt)), line)
-        level = [child for each in level for child in children(each)]
-    return levels, line
 
 
 def lines_before(data: bytes) -> int:

@@ -47,12 +47,17 @@ class _Comment:
         return any(self.first <= line <= self.last for line in lines)
 
 
+def may_suppress(source: Source) -> bool:
+    """Say whether a file may hold comments that keep findings back."""
+    return _WORTH_READING.search(source.text) is not None
+
+
 class Suppressions:
     """The suppressing comments of one file."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._comments = list(_comments(source)) if _WORTH_READING.search(source.text) else []
+        self._comments = list(_comments(source)) if may_suppress(source) else []
 
     def keep(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that no comment covers."""

@@ -66,6 +66,7 @@ class Judge:
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
         self._outcomes: dict[Rule, Outcome] = {}
+        self._origins: dict[str, str] = {}
         self.conditional = any(condition.branch for condition in arrival.path)
 
     @cached_property
@@ -223,6 +224,11 @@ class Judge:
 
     def origin(self, name: str) -> str:
         """Return the expression that a name's value comes from, in the words of the call where it has them."""
+        if name not in self._origins:
+            self._origins[name] = self._origin(name)
+        return self._origins[name]
+
+    def _origin(self, name: str) -> str:
         origin = self.callee.contract.origins[name]
         argument = self.callee.contract.owners.get(name, "")
         node = self.nodes.get(argument)

@@ -206,8 +206,9 @@ class Contract:
         Those about the TPU only where `values` does not say that the call runs elsewhere.
         """
         elsewhere = values.get(ON_TPU) is False
+        lacking = self.occasional - values.keys()
         for rule in self.rules:
-            if not (rule.on_tpu and elsewhere) and all(name in values for name in rule.names if name in self.occasional):
+            if not (rule.on_tpu and elsewhere) and lacking.isdisjoint(rule.names):
                 yield rule
 
     def uses_tpu(self, values: Values) -> bool:

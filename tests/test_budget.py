@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from pathlib import Path
 
 import pytest
 
 from codemods.analyse import analyse
+from codemods.evaluate.sharing import changes
 from codemods.source import Source
 
 PROLOGUE = """\
@@ -71,3 +73,26 @@ def test_a_call_that_is_never_reached_is_listed_and_not_judged() -> None:
     text = PROLOGUE + "if False:\n    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=4)\n"
     sites, _ = analyse([Source("dead.py", text.encode())], root=Path("does-not-exist"))
     assert {str(verdict) for site in sites if site.span.line == 9 for verdict in site.verdicts.values()} == {"unproven"}
+
+
+@pytest.mark.parametrize(
+    ("comment", "asked", "told"),
+    [
+        ("", True, "with reasons"),
+        ("", False, "nothing"),
+        ("  # shapecheck: ignore[SC102]", False, "places"),  # whether the comment is of use depends on them
+        ("  # noqa: F401", False, "places"),
+    ],
+)
+def test_of_what_is_unproven_no_more_is_sought_than_somebody_asks_for(comment: str, asked: bool, told: str) -> None:
+    text = f"{PROLOGUE}import os{comment}\n"
+    sites, findings = analyse([Source("a.py", text.encode())], root=Path("does-not-exist"), unproven=asked)
+    assert {str(verdict) for site in sites for verdict in site.verdicts.values()} == {"proven", "unproven"}
+    assert {str(finding.verdict) for finding in findings} == ({"unproven"} if told != "nothing" else set())
+    assert any(finding.reason for finding in findings) is (told == "with reasons")
+
+
+def test_what_the_functions_of_a_module_change_is_read_once() -> None:
+    tree = ast.parse("CACHE = []\ndef f():\n    CACHE.append(1)\n")
+    assert changes(tree).names == {"CACHE"}
+    assert changes(tree) is changes(tree)

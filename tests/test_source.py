@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from codemods.source import Source, SourceError, depth
+from codemods.nodes import depth
+from codemods.source import Source, SourceError
 
 ROUND_TRIPS = {
     "a cookie behind a lone CR": b"#\r# coding: latin-1\rx = '\xe9'\r",

@@ -8,10 +8,10 @@ gives.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from codemods.nodes import Visitor, children, walk
+from codemods.nodes import Visitor, children, nodes, walk
 
 _ANEW = frozenset({"len", "sum", "min", "max", "range", "int", "str", "float", "bool", "isinstance", "print", "repr", "id",
                    "type", "hasattr", "hash", "round", "abs", "divmod", "pow", "open"})  # fmt: skip
@@ -40,20 +40,17 @@ class Aliases(Visitor):
         self.aliases: dict[str, set[str]] = {}
         self.functions: list[Any] = []
         self._inside: list[tuple[Any, frozenset[str]]] = []
-        self._named: dict[str, list[Any]] | None = None
+        self._named: dict[str, list[Any]] = {}
 
-    def visit(self, node: ast.AST) -> None:
-        if self._named is None:  # the root
-            self._named = {}
-            for part in walk(node):
-                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-                    self._named.setdefault(part.name, []).append(part)
-        super().visit(node)
+    def read(self, tree: ast.Module) -> None:
+        """Read a module."""
+        for function in nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef):
+            self._named.setdefault(function.name, []).append(function)
+        self.visit(tree)
 
-    def _defined(self, name: str) -> list[Any]:
+    def _defined(self, name: str) -> Sequence[Any]:
         """Return the functions that have this name."""
-        assert self._named is not None
-        return self._named.get(name, [])
+        return self._named.get(name, ())
 
     def _name(self, name: str) -> str:
         for node, bound in reversed(self._inside):
@@ -76,6 +73,10 @@ class Aliases(Visitor):
 
     def _may_be(self, target: ast.expr, value: ast.expr) -> None:
         sources = set(self._stood_for(value))
+        if isinstance(target, ast.Name):
+            name = self._name(target.id)
+            self.aliases.setdefault(name, set()).update(sources - {name})
+            return
         for part in walk(target):
             if isinstance(part, ast.Name | ast.Attribute) and not isinstance(part.ctx, ast.Load):
                 name = self._name(part.id) if isinstance(part, ast.Name) else f".{part.attr}"

@@ -70,7 +70,10 @@ class Relevance:
     def inner(self, function: _Function) -> Sequence[_Function]:
         """Return the functions defined inside a function that may reach a kernel."""
         if id(function) not in self._inner:
-            inside = (part for part in walk(function) if isinstance(part, FUNCTIONS) and part is not function)
+            roots: list[ast.AST] = [function]
+            if not (isinstance(function, ast.Lambda) or Bindings.of(function).inner):  # then there is none in its body
+                roots = [function.args, *function.decorator_list, *([function.returns] if function.returns else [])]
+            inside = (part for root in roots for part in walk(root) if isinstance(part, FUNCTIONS) and part is not function)
             self._inner[id(function)] = [part for part in inside if self.reaches(part)]
         return self._inner[id(function)]
 
@@ -87,6 +90,9 @@ class Relevance:
     def names(self) -> set[str]:
         """Return those of the words that the whole file sees."""
         return {word for word in self.words if isinstance(word, str)}
+
+
+_BINDING = frozenset((*FUNCTIONS, ast.ClassDef, ast.alias, ast.Assign, ast.AnnAssign, ast.NamedExpr))
 
 
 class _Reader:
@@ -114,9 +120,16 @@ class _Reader:
         found: set[Word] = set()
         rest = [node]
         while rest:  # an expression may be nested deeper than Python's stack is
-            match part := rest.pop():
-                case ast.Name(name):  # most nodes are names
-                    found.add(self._word(name))
+            part = rest.pop()
+            if type(part) is ast.Name:  # most nodes are names
+                found.add(self._word(part.id))
+                continue
+            if type(part) not in _BINDING:
+                if type(part) is ast.Attribute:
+                    found.add(part.attr)
+                rest += children(part)
+                continue
+            match part:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                     found |= self._function(part)
                 case ast.ClassDef():
@@ -129,9 +142,7 @@ class _Reader:
                 case ast.AnnAssign(target, value=ast.expr() as value) | ast.NamedExpr(target, value):
                     found |= self._bind([target], value)
                     rest.append(target)
-                case _:
-                    if isinstance(part, ast.Attribute):
-                        found.add(part.attr)
+                case _:  # an annotation without a value
                     rest += children(part)
         return found
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from codemods.evaluate.aliases import Aliases, called_name, parameters_of
 from codemods.evaluate.relevance import MUTATORS
@@ -50,11 +51,20 @@ class Changes:
         return ANYTHING in self.names
 
 
-def changes(tree: ast.AST) -> Changes:
+_known: WeakKeyDictionary[ast.Module, Changes] = WeakKeyDictionary()
+
+
+def changes(tree: ast.Module) -> Changes:
     """Return what the functions of a module may change."""
+    if tree not in _known:
+        _known[tree] = _read(tree)
+    return _known[tree]
+
+
+def _read(tree: ast.Module) -> Changes:
     reader = _Reader()
     try:
-        reader.visit(tree)
+        reader.read(tree)
     except RecursionError:  # an expression that is too deep to read
         return Changes({ANYTHING})
     changed, waiting = set[str](), list(reader.changed)

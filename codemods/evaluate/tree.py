@@ -40,6 +40,8 @@ _PATCHES = re.compile(rb"(?:\bmonkeypatch|\bmp|\bm|patch)\w*(?:\.\w+)*\(([^\n]*\
 _COMPUTED = re.compile(
     rb"(?:setattr|delattr)\(\s*(\w+)\s*,\s*[^'\"\s]|\bvars\((\w+)\)\[[^'\"]|\b(\w+)\.__dict__(?:\[[^'\"]|\.update)"
 )
+_REFLECTING = (b"setattr", b"delattr", b"vars", b"globals", b"__dict__")
+"""One of these stands in whatever `_SETTERS` or `_COMPUTED` find; to look for them takes next to no time."""
 _QUOTED = re.compile(rb"['\"](?:[\w.]*\.)?(\w+)['\"]|\b(\w+)[ \t]*=(?!=)")
 
 
@@ -49,6 +51,7 @@ class File:
 
     path: str
     data: bytes = field(repr=False)
+    _importing: dict[bytes, bool] = field(default_factory=dict[bytes, bool], compare=False, repr=False)
 
     def mentions(self, name: bytes) -> bool:
         """Say whether a name stands in the file, as a whole word."""
@@ -64,7 +67,9 @@ class File:
 
     def imports(self, stem: bytes) -> bool:
         """Say whether it may import a module whose name ends in this."""
-        return stem in self.data and stem in self.imported
+        if stem not in self._importing:
+            self._importing[stem] = stem in self.data and stem in self.imported
+        return self._importing[stem]
 
     @cached_property
     def imported(self) -> frozenset[bytes]:
@@ -87,7 +92,7 @@ class File:
         for several in _SEVERAL.findall(self.data):
             found += [part.rpartition(b".")[2] for part in several.split(b",") if b"." in part]
         found += _OTHERWISE.findall(self.data)
-        return frozenset(map(bytes.decode, found)) | _quoted(_SETTERS.findall(self.data))
+        return frozenset(map(bytes.decode, found)) | _quoted(_SETTERS.findall(self.data) if self._reflects else ())
 
     @cached_property
     def in_place(self) -> frozenset[str]:
@@ -107,7 +112,13 @@ class File:
     @cached_property
     def computed(self) -> frozenset[bytes]:
         """The objects of which it sets attributes with names that are computed."""
-        return frozenset(name for match in _COMPUTED.findall(self.data) for name in match if name not in (b"", b"self", b"cls"))
+        found = _COMPUTED.findall(self.data) if self._reflects else ()
+        return frozenset(name for match in found for name in match if name not in (b"", b"self", b"cls"))
+
+    @cached_property
+    def _reflects(self) -> bool:
+        """Whether it may set attributes in another way than by assignments."""
+        return any(word in self.data for word in _REFLECTING)
 
 
 def _quoted(texts: Iterable[bytes]) -> frozenset[str]:
@@ -163,7 +174,10 @@ class Tree:
         """Yield the files that a file which is not executed may import."""
         for module in file.modules:
             found = self._find(module, file.path)
-            if found is not None and (read := File.read(os.path.realpath(found))) is not None:
+            if found is None:
+                continue
+            real = os.path.realpath(found)
+            if (read := self._files.get(real) or File.read(real)) is not None:
                 yield read
 
     def before_import(self, path: str, importers: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
