@@ -48,11 +48,17 @@ _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 _REMAKING = frozenset({"__defaults__", "__kwdefaults__", "__code__", "__bases__", "__class__", "cell_contents"})
 """Attributes that make something else of a function, a class, an object or a closure."""
 
-_ASSERTIONS = ("assertEqual", "assertTrue", "assertGreater", "assertLess", "assertGreaterEqual", "assertLessEqual")
+_ASSERTIONS = (
+    "assertBetween", "assertEqual", "assertFalse", "assertGreater", "assertGreaterEqual", "assertIn", "assertIs",
+    "assertIsInstance", "assertIsNone", "assertIsNot", "assertIsNotNone", "assertLen", "assertLess", "assertLessEqual",
+    "assertListEqual", "assertNotEqual", "assertNotIn", "assertSequenceEqual", "assertTrue", "assertTupleEqual",
+)  # fmt: skip
 _OF_TESTS = {
     "skipTest": "pytest.skip",
     "fail": "pytest.fail",
     **{name: f"unittest.TestCase.{name}" for name in _ASSERTIONS},
+    "assertAllClose": "jax.test_util.assertAllClose",
+    "assertArraysEqual": "jax.test_util.assertArraysEqual",
 }
 """Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
 

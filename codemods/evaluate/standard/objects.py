@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from codemods import formulas
 from codemods.evaluate import containers, havoc, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.fields import SPECIFIERS
@@ -133,6 +134,8 @@ def _isinstance(machine: Machine, arguments: Arguments) -> Value:
             return True
         if value.cls.kind != "open" and not any(_decides_instances(machine, kind) for kind in wanted):
             return False
+    if isinstance(value, Opaque) and all(names):  # of a foreign class an object is or is not, whoever asks
+        return formulas.Truthy((value.key, "isinstance", *sorted(names)), text_of(arguments))
     return machine.coin(text_of(arguments))
 
 
