@@ -12,9 +12,9 @@ from codemods.callees import Callee
 from codemods.evaluate import cases, changeable, havoc, modules, objects, outside
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.calls import execute, open_scope
+from codemods.evaluate.constructors import unknown_field
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.escaping import escapes
-from codemods.evaluate.fields import unknown_field
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells

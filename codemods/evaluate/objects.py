@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.callees import CALLEES
 from codemods.evaluate import arrays, containers, enums, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
-from codemods.evaluate.fields import INITIALIZER, forget_fields, is_model, set_fields
+from codemods.evaluate.constructors import INITIALIZER, forget_fields, is_model, set_fields
 from codemods.evaluate.fields import MODELS as MODEL_BASES
 from codemods.evaluate.frameworks import PATCHING
 from codemods.evaluate.library import MODELS
