@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import havoc
-from codemods.evaluate.fields import ATTRS, MODELS, OLD_ATTRS, SETTINGS, Field, is_specifier, member
+from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.fields import (
+    ATTRS,
+    DEFAULT,
+    MODELS,
+    OLD_ATTRS,
+    SETTINGS,
+    Field,
+    is_attribute,
+    is_specifier,
+    member,
+)
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.settings import option
 from codemods.evaluate.state import UNBOUND
+from codemods.evaluate.validation import validate
 from codemods.values import Bound, Class, External, Function, Instance, Opaque, Partial, Value, ancestry, is_constant
 
 if TYPE_CHECKING:
-    from codemods.evaluate.arguments import Arguments
     from codemods.evaluate.machine import Machine
 
 AFTER = ("__post_init__", "__attrs_post_init__", "model_post_init")
@@ -53,41 +62,48 @@ def forget_fields(machine: Machine, made: Instance, why: str) -> None:
 
 
 def set_fields(machine: Machine, made: Instance, arguments: Arguments, parameters: tuple[Field, ...]) -> None:
-    """Execute a constructor that has these parameters: set the fields of an object, and call what comes after."""
-    cls = made.cls
+    """Execute a constructor that has these parameters: set the fields of an object, and call what comes before and after."""
+    from codemods.evaluate.calls import call
+
     positional = [each.argument for each in parameters if each.argument is not None and not each.keyword_only]
     given = {**dict(zip(positional, arguments.positional, strict=False)), **arguments.keywords}
+    if isinstance(before := member(machine, made.cls, "__attrs_pre_init__"), Function):
+        shown = arguments if len(before.node.args.args) > 1 else Arguments(node=arguments.node)
+        call(machine, Bound(made, before), replace(shown, spread=True))
     handed: list[Value] = []
     for each in parameters:
-        _run_hooks(machine, each)
-        value = _value(machine, cls, each, given, spread=arguments.spread)
+        value = _value(machine, made, each, given, spread=arguments.spread)
         if each.stored:
             if value is not UNBOUND:
                 machine.state.cells[(made.id, each.name)] = value
         else:
             handed.append(value)
+    for each in parameters:
+        validate(machine, made, each, given=each.argument in given)
     for name in AFTER:
-        after = member(machine, cls, name)
+        after = member(machine, made.cls, name)
         if isinstance(after, Function):
             extra = [machine.unknown("context", "pydantic's")] if name == "model_post_init" else handed
             machine.call(Bound(made, after), tuple(extra))
 
 
-def _run_hooks(machine: Machine, each: Field) -> None:
-    """Take note that a constructor calls the converter and the validator of a field."""
-    from codemods.evaluate.arguments import Arguments
-    from codemods.evaluate.calls import call
-
-    keywords = dict(each.default.keywords) if isinstance(each.default, Partial) and is_specifier(each.default) else {}
-    for name in ("converter", "validator"):
-        hook = keywords.get(name)
-        if isinstance(hook, Function):
-            run = partial(call, machine, hook, Arguments(spread=True))
-            havoc.maybe(machine, run, f"the {name} of `{each.name}` may change it")
+def _value(machine: Machine, made: Instance, each: Field, given: dict[str, Value], *, spread: bool) -> Value:
+    """Return what a field holds after the constructor has set it; `UNBOUND` where it holds nothing."""
+    value = _taken(machine, made, each, given, spread=spread)
+    converter = dict(each.default.keywords).get("converter") if is_attribute(each.default) else None
+    if converter is None or value is UNBOUND:
+        return value
+    if isinstance(converter, Function | Class | Partial) or converter in _CONVERTERS:
+        return machine.call(converter, (value,))
+    return machine.unknown(f"{made.cls.name}().{each.name}", f"what its converter makes of `{each.name}` is not known")
 
 
-def _value(machine: Machine, cls: Class, each: Field, given: dict[str, Value], *, spread: bool) -> Value:
-    """Return what a field holds after the constructor; `UNBOUND` where it holds nothing."""
+_CONVERTERS = frozenset(External(f"builtins.{name}") for name in ("int", "float", "str", "bool", "tuple", "list"))
+
+
+def _taken(machine: Machine, made: Instance, each: Field, given: dict[str, Value], *, spread: bool) -> Value:
+    """Return what a field is given, or its default."""
+    cls = made.cls
     value = given.get(each.argument, UNBOUND) if each.argument is not None else UNBOUND
     if value is not UNBOUND:
         if _stays(each, value):
@@ -96,7 +112,7 @@ def _value(machine: Machine, cls: Class, each: Field, given: dict[str, Value], *
     if _reads_environment(cls):
         return unknown_field(machine, cls, each.name, f"{cls.name}().{each.name}", f"a setting of `{cls.name}`")
     if not spread or each.argument is None:
-        value = _default(machine, each)
+        value = _default(machine, made, each)
         if value is UNBOUND and each.argument is None:
             return UNBOUND
     if value is UNBOUND or each.kept == frozenset():
@@ -115,12 +131,14 @@ def _stays(each: Field, value: Value) -> bool:
     return bool(each.kept) and isinstance(value, Instance | Opaque)
 
 
-def _default(machine: Machine, each: Field) -> Value:
+def _default(machine: Machine, made: Instance, each: Field) -> Value:
     """Return the default of a field, made anew for each object."""
     value = each.default
     if not (isinstance(value, Partial) and is_specifier(value)):
         return value
     keywords = dict(value.keywords)
+    if DEFAULT in keywords:
+        return machine.call(Bound(made, keywords[DEFAULT]))
     if "default" in keywords:
         return keywords["default"]
     for name in ("default_factory", "factory"):

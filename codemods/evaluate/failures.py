@@ -33,7 +33,12 @@ def may_fail(machine: Machine, name: str, arguments: Arguments) -> None:
     of_elements = _OF_ELEMENTS.search(name) is not None and _OF_SHAPES.search(name) is None
     given = arguments.values()
     if given and not _OF_THE_PLACE.search(name) and all(_is_spelled_out(machine, each, elements=of_elements) for each in given):
-        machine.part(machine.coin(f"`{arguments.text}` holds"), (lambda: None, _leave))
+        holds_or_leaves(machine, f"`{arguments.text}` holds")
+
+
+def holds_or_leaves(machine: Machine, text: str) -> None:
+    """Go on where something holds of which nothing is known: that the execution ends here is as likely."""
+    machine.part(machine.coin(text), (lambda: None, _leave))
 
 
 def _leave() -> NoReturn:

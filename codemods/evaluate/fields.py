@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Class, External, Opaque, Partial, Value, ancestry
+from codemods.values import Class, External, Function, Opaque, Partial, Value, ancestry
 
 if TYPE_CHECKING:
+    from codemods.evaluate.arguments import Arguments
     from codemods.evaluate.machine import Machine
 
 DATACLASSES = frozenset(
@@ -37,6 +39,9 @@ SPECIFIERS = frozenset(
 
 _WATCHING = frozenset({"converter", "validator", "on_setattr"})
 """Arguments of such a function of attrs with which an assignment runs code of the source."""
+
+VALIDATOR, DEFAULT = "<validator>", "<default>"
+"""What the call of such a function is given besides: the methods under `@field.validator` and `@field.default` of attrs."""
 
 _CHANGING = frozenset({"converter", "on_setattr", "alias", "validation_alias", "alias_priority", "strict", "init_var", "spread"})
 """Arguments of such a function with which a field may hold something else than what the constructor is given by its name."""
@@ -113,7 +118,8 @@ def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: d
         if path in MODELS or path == "pydantic.dataclasses.dataclass":
             kept = frozenset(re.findall(r"\w+", annotation or "")) - {"Annotated"}
             kept = frozenset() if "Annotated" in (annotation or "") else kept
-        if everything or name in chosen or not keywords.keys().isdisjoint(_CHANGING):
+        changing = keywords.keys() & (_CHANGING - {"converter"} if attrs else _CHANGING)
+        if everything or (name in chosen and DEFAULT not in keywords) or changing:
             kept = frozenset()
         if isinstance(default, Opaque):
             kept = frozenset()  # a library's word for a field that is not known here
@@ -142,6 +148,27 @@ def _written(node: ast.ClassDef) -> Iterator[tuple[str, str | None, ast.expr | N
 
 def is_specifier(value: Value) -> bool:
     return isinstance(value, Partial) and isinstance(value.function, External) and value.function.path in SPECIFIERS
+
+
+def is_attribute(value: Value) -> bool:
+    """Say whether a class says with a function of attrs what a field is."""
+    return is_specifier(value) and value.function.path.startswith("attr")
+
+
+def hook(kind: str) -> Callable[[Machine, Value, Arguments], Value]:
+    """Return what `@field.validator` and `@field.default` do: the method belongs to the field from there on."""
+
+    def decorate(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
+        (method,) = arguments.positional
+        if not (is_attribute(receiver) and isinstance(method, Function)):
+            raise Unmodelled(f"what `{arguments.text}` does is not known")
+        scope = machine.frame.scope.id
+        for name, held in machine.members(scope).items():
+            if held is receiver:
+                machine.state.cells[(scope, name)] = replace(receiver, keywords=(*receiver.keywords, (kind, method)))
+        return method
+
+    return decorate
 
 
 def _decided_elsewhere(node: ast.ClassDef) -> tuple[bool, set[str]]:

@@ -40,6 +40,7 @@ _PATCHES = re.compile(rb"(?:\bmonkeypatch|\bmp|\bm|patch)\w*(?:\.\w+)*\(([^\n]*\
 _COMPUTED = re.compile(
     rb"(?:setattr|delattr)\(\s*(\w+)\s*,\s*[^'\"\s]|\bvars\((\w+)\)\[[^'\"]|\b(\w+)\.__dict__(?:\[[^'\"]|\.update)"
 )
+_DISABLES = re.compile(rb"disable_asserts|set_run_validators|set_disabled|validators\.disabled")
 _QUOTED = re.compile(rb"['\"](?:[\w.]*\.)?(\w+)['\"]|\b(\w+)[ \t]*=(?!=)")
 
 
@@ -205,8 +206,8 @@ class Tree:
         return self._names[path]
 
     def disables_assertions(self, path: str) -> bool:
-        """Say whether a file turns the assertions of chex off, be it for a while."""
-        return any(b"disable_asserts" in file.data for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
+        """Say whether a file turns the assertions of chex or the validators of attrs off, be it for a while."""
+        return any(_DISABLES.search(file.data) for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
 
     def attributes(self, name: str, path: str) -> frozenset[str]:
         """Return the attributes that other files may set of the objects of a class."""

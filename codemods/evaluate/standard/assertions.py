@@ -99,8 +99,9 @@ def _not_none(machine: Machine, arguments: Arguments) -> Value:
 
 @interprets(f"{_TEST}assertIsInstance")
 def _instance(machine: Machine, arguments: Arguments) -> Value:
-    values = (given(arguments, 0, "obj"), given(arguments, 1, "cls"))
-    demand(machine, machine.truth(INTERPRETED["builtins.isinstance"](machine, Arguments(values, node=arguments.node))))
+    from codemods.evaluate.standard.objects import is_instance
+
+    demand(machine, is_instance(machine, given(arguments, 0, "obj"), given(arguments, 1, "cls"), text_of(arguments)))
 
 
 @interprets(f"{_TEST}assertSequenceEqual", f"{_TEST}assertListEqual", f"{_TEST}assertTupleEqual")
