@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES
-from codemods.evaluate import havoc, iteration, mutation, objects, specials
+from codemods.evaluate import foreign, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.failures import may_fail
 from codemods.evaluate.frameworks import PALLAS, PATCHING
@@ -140,6 +140,14 @@ def call_method(machine: Machine, receiver: Value, name: str, arguments: Argumen
 
 def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:
     """Call something of which the source is not at hand: it may call what it is given, and change what it is given."""
+    match callee, arguments.positional:
+        case (External(path), (Instance() as made, *_)) if path.endswith(".__init__"):
+            return _initialize(machine, made, External(path.removesuffix(".__init__")), arguments.without_first())
+        case (Opaque(key=(_, ".", "__init__", _)) as found, (Instance() as made, *_)):
+            base = replace(found, text=found.text.removesuffix(".__init__"))
+            return _initialize(machine, made, base, arguments.without_first())
+        case _:
+            pass
     match callee:
         case External(path):
             may_fail(machine, path.rpartition(".")[2], arguments)
@@ -172,6 +180,12 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     name = callee.path if isinstance(callee, External) else text
     reason = machine.reason(f"the result of `{name}` is not known", arguments.node)
     return Opaque((machine.new_id(), "call", name), text, reason, pure=pure)
+
+
+def _initialize(machine: Machine, made: Instance, base: Value, arguments: Arguments) -> None:
+    """Call the initializer of a base outside the scanned tree."""
+    foreign.initialize(machine, made, base, arguments)
+    call_unknown(machine, External("the initializer of a base"), arguments)
 
 
 def _looked_up(machine: Machine, callee: Opaque, arguments: Arguments) -> Value:

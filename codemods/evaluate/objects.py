@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, enums, havoc, modules, mutation
+from codemods.evaluate import arrays, containers, enums, foreign, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.constructors import INITIALIZER, forget_fields, is_model, set_fields
 from codemods.evaluate.fields import MODELS as MODEL_BASES
@@ -95,6 +95,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
                 return Bound(value, found)
             if name == "_make" and value.kind == "namedtuple":
                 return Bound(value, name)
+            if found is UNBOUND and name == "__init__" and (base := foreign.base_of(value)) is not None:
+                return attribute(machine, base, name, node)
             return machine.unknown(f"{value.name}.{name}", "the class does not define it", node) if found is UNBOUND else found
         case Array() | Quantized():
             found = arrays.attribute(value, name)
@@ -180,6 +182,8 @@ def _inherited(machine: Machine, value: Super, name: str, node: ast.AST) -> Valu
         if name == "__init__" and isinstance(base, External) and base.path in MODEL_BASES:
             return Bound(value.of, replace(value.of.cls, kind=INITIALIZER))
         if not isinstance(base, Class):
+            if name == "__init__":
+                return Bound(value.of, attribute(machine, base, name, node))
             return machine.unknown(f"super().{name}", "the class above is not in the scanned source", node, pure=True)
         found = machine.read((base.scope, name))
         if found is not UNBOUND:
@@ -316,6 +320,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         set_fields(machine, made, arguments, cls.parameters)
     elif cls.kind == "plain" and (arguments.positional or arguments.keywords):
         raise Dies
+    elif cls.kind == "open" and (base := foreign.base_of(cls)) is not None:
+        foreign.initialize(machine, made, base, arguments)
     ending = class_member(machine, cls, "__del__")
     if isinstance(ending, Function):
         havoc.later(machine, lambda: machine.call(Bound(made, ending)), "`__del__` may change it", arguments.node)
