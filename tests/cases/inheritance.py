@@ -4,9 +4,9 @@ import abc
 
 import jax.numpy as jnp
 import torch
-from engine import Engine
 from jax._src import test_util as jtu
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+from serving_library import Runner
 from transformers import PretrainedConfig
 
 q, kv = jnp.zeros((2, 8, 128)), jnp.zeros((4, 64, 16, 128))
@@ -106,7 +106,7 @@ def of_torch(idx, block):
     return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
 
 
-class OfALibrary(Engine):
+class OfALibrary(Runner):
     pages = 64
     LANES = 128
 
