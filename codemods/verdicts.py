@@ -87,7 +87,10 @@ class Judge:
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
         if rule not in self._outcomes:
-            self._outcomes[rule] = self._fits() if rule is FITS else self._judge(rule)
+            outcome = self._fits() if rule is FITS else self._judge(rule)
+            if outcome.verdict is Verdict.VIOLATED and rule is not FITS and geometry.type_error(self.callee, self.arrival):
+                outcome = Outcome(Verdict.UNPROVEN, reason=Reason("the arguments do not fit the parameters", *self._place()))
+            self._outcomes[rule] = outcome
         return self._outcomes[rule]
 
     def _fits(self) -> Outcome:

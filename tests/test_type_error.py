@@ -70,6 +70,16 @@ def test_a_call_that_python_refuses_is_violated(call: str, error: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "arguments", ["q, kv, n, t, pages_per_compute_block=5", "q, kv, kv, t, n, t, 8", "q, kv, kv, t, n, block=5"]
+)
+def test_no_other_rule_is_violated_by_a_call_that_python_refuses(arguments: str) -> None:
+    text = f"{PROLOGUE}paged_attention({arguments})\n"
+    (site,), findings = analyse([Source("a.py", text.encode())], root=Path("/nonexistent"))
+    assert [code for code, verdict in site.verdicts.items() if verdict is Verdict.VIOLATED] == ["SC116"]
+    assert "the arguments do not fit the parameters (a.py:18)" in {each.reason for each in findings}
+
+
+@pytest.mark.parametrize(
     "call",
     [
         "paged_attention(q, kv, kv, n, t, pages_per_compute_block=8)",

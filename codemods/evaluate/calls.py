@@ -17,6 +17,7 @@ from codemods.evaluate.machine import MAX_DEPTH, MAX_RECURSION, Arrival, Caller,
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
 from codemods.evaluate.transforms import call_transformed
+from codemods.formulas import Truthy, conjuncts
 from codemods.values import (
     Array,
     Bound,
@@ -110,6 +111,18 @@ def _of_any_width(arguments: Arguments) -> Arguments:
     return replace(arguments, positional=tuple(map(seen, arguments.positional)), keywords=keywords)
 
 
+def _with_kinds(machine: Machine, arguments: Arguments) -> Arguments:
+    """Take note of the unknown arguments that a guard has found to be integers. It takes True for one, as an annotation does."""
+    asked = {each.key for condition in machine.state.path for each in conjuncts(condition.formula) if isinstance(each, Truthy)}
+
+    def seen(value: Value) -> Value:
+        is_int = isinstance(value, Opaque) and (value.key, "isinstance", "int") in asked
+        return replace(value, kind="int") if is_int else value
+
+    keywords = {name: seen(value) for name, value in arguments.keywords.items()}
+    return replace(arguments, positional=tuple(map(seen, arguments.positional)), keywords=keywords)
+
+
 _OF_TWO_WIDTHS = frozenset({"int32", "int64", "uint32", "uint64"})
 
 
@@ -117,6 +130,7 @@ def _arrive(machine: Machine, callee: Callee, arguments: Arguments) -> Value:
     """Note that an execution reaches a callee, and return what a kernel does: an array like its query."""
     if any(machine.program.may_be_wide(frame.scope.path) for frame in machine.frames):
         arguments = _of_any_width(arguments)
+    arguments = _with_kinds(machine, arguments)
     if isinstance(arguments.node, ast.Call):
         machine.arrivals.append(
             Arrival(
@@ -248,6 +262,7 @@ def execute(
             pass
         except Leaves:
             frame.skipped += 1
+        machine.frames[-2].skipped += frame.skipped  # a test that a helper skips ends for whoever calls the helper
         return machine.meet(base, frame.returns, elsewhere=frame.skipped > 0)
 
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import annotations, enums, fields, havoc, names
+from codemods.evaluate import annotations, constructors, enums, fields, havoc, names
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.frameworks import MARKS, TRANSPARENT
@@ -92,10 +92,10 @@ def _decorated_class(machine: Machine, cls: Class, node: ast.ClassDef, path: str
     if path not in fields.DATACLASSES | fields.ATTRS | fields.OLD_ATTRS or cls.kind not in ("plain", "open", "dataclass"):
         return cls
     if isinstance(made := options.get("init"), ast.Constant) and made.value is False:
-        fields.add_initializer(machine, cls, path, options)
+        constructors.add_initializer(machine, cls, path, options)
         return cls
     cls = replace(cls, kind="dataclass", parameters=fields.fields_of(machine, cls, node, path, options))
-    fields.add_initializer(machine, cls, path, options)
+    constructors.add_initializer(machine, cls, path, options)
     return cls
 
 
@@ -127,7 +127,7 @@ def _make_class(machine: Machine, node: ast.ClassDef) -> Value:
     if path or cls.kind != "dataclass":  # what only inherits a constructor adds nothing to it
         cls = replace(cls, parameters=fields.fields_of(machine, cls, node, path, {}))
         if path and path not in fields.MODELS:
-            fields.add_initializer(machine, cls, path, {})
+            constructors.add_initializer(machine, cls, path, {})
     else:
         cls = replace(cls, parameters=next(base.parameters for base in lineage(cls)[1:] if base.kind == "dataclass"))
     if cls.kind == "enum":

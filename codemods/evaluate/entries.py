@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.evaluate import cases, changeable, havoc, modules, objects, outside
+from codemods.evaluate import cases, changeable, foreign, havoc, modules, objects, outside
 from codemods.evaluate.annotations import annotated
+from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import execute, open_scope
+from codemods.evaluate.constructors import unknown_field
 from codemods.evaluate.contracts import assume
 from codemods.evaluate.escaping import escapes
-from codemods.evaluate.fields import unknown_field
 from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells
@@ -278,6 +279,8 @@ class Execution:
                 initializer = objects.class_member(machine, owner, name)
                 if isinstance(initializer, Function):
                     self._initialize(machine, made, initializer)
+                elif name == "__init__" and owner.kind == "open" and (above := foreign.base_of(owner)) is not None:
+                    foreign.initialize(machine, made, above, Arguments())
         except (Exhausted, RecursionError):
             machine.state = base
             changed = assigned_attributes(owner, machine, initializers=True)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES
-from codemods.evaluate import havoc, iteration, mutation, objects, specials
+from codemods.evaluate import foreign, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.failures import may_fail
 from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.interpreted import unfollowed
 from codemods.evaluate.library import MODELS, Call, Unmodelled
@@ -50,15 +51,15 @@ def call_external(machine: Machine, path: str, arguments: Arguments) -> Value:
         specials.may_run(machine, *arguments.values(), node=arguments.node)
     interpreted = INTERPRETED.get(path)
     if interpreted is not None:
-        return attempt(machine, arguments, lambda: interpreted(machine, arguments))
+        return attempt(machine, arguments, lambda: interpreted(machine, arguments), path)
     model = MODELS.get(path)
     if model is not None and not arguments.spread:
         return _apply_model(machine, model, path, arguments)
     return call_unknown(machine, External(path), arguments)
 
 
-def attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value]) -> Value:
-    """Return what a call gives; an unknown value where it cannot be followed."""
+def attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value], path: str = "") -> Value:
+    """Return what a call gives; an unknown value where it cannot be followed. `path` is that of a function of a library."""
     before = machine.state
     try:
         return function()
@@ -69,6 +70,7 @@ def attempt(machine: Machine, arguments: Arguments, function: Callable[[], Value
             raise Exhausted from None
         reason = unfollowed(arguments)
     _give_up(machine, arguments)
+    may_fail(machine, path.rpartition(".")[2], arguments)
     return machine.unknown(arguments.text, reason, arguments.node)
 
 
@@ -138,6 +140,21 @@ def call_method(machine: Machine, receiver: Value, name: str, arguments: Argumen
 
 def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value:
     """Call something of which the source is not at hand: it may call what it is given, and change what it is given."""
+    match callee, arguments.positional:
+        case (External(path), (Instance() as made, *_)) if path.endswith(".__init__"):
+            return _initialize(machine, made, External(path.removesuffix(".__init__")), arguments.without_first())
+        case (Opaque(key=(_, ".", "__init__", _)) as found, (Instance() as made, *_)):
+            base = replace(found, text=found.text.removesuffix(".__init__"))
+            return _initialize(machine, made, base, arguments.without_first())
+        case _:
+            pass
+    match callee:
+        case External(path):
+            may_fail(machine, path.rpartition(".")[2], arguments)
+        case Opaque(key=(("instance", _), ".", str(name), _)):  # a method of a base outside the scanned tree
+            may_fail(machine, name, arguments)
+        case _:
+            pass
     if any(map(mutation.may_change, arguments.values())):
         mutation.elements_change(machine)
     pure = isinstance(callee, External) or (isinstance(callee, Opaque) and callee.pure)
@@ -163,6 +180,12 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
     name = callee.path if isinstance(callee, External) else text
     reason = machine.reason(f"the result of `{name}` is not known", arguments.node)
     return Opaque((machine.new_id(), "call", name), text, reason, pure=pure)
+
+
+def _initialize(machine: Machine, made: Instance, base: Value, arguments: Arguments) -> None:
+    """Call the initializer of a base outside the scanned tree."""
+    foreign.initialize(machine, made, base, arguments)
+    call_unknown(machine, External("the initializer of a base"), arguments)
 
 
 def _looked_up(machine: Machine, callee: Opaque, arguments: Arguments) -> Value:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from codemods.evaluate import havoc
-from codemods.evaluate.machine import Dies
-from codemods.evaluate.settings import option
+from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Bound, Class, External, Function, Instance, Opaque, Partial, Value, ancestry, is_constant
+from codemods.values import Class, External, Function, Opaque, Partial, Value, ancestry
 
 if TYPE_CHECKING:
     from codemods.evaluate.arguments import Arguments
@@ -43,11 +40,11 @@ SPECIFIERS = frozenset(
 _WATCHING = frozenset({"converter", "validator", "on_setattr"})
 """Arguments of such a function of attrs with which an assignment runs code of the source."""
 
+VALIDATOR, DEFAULT = "<validator>", "<default>"
+"""What the call of such a function is given besides: the methods under `@field.validator` and `@field.default` of attrs."""
+
 _CHANGING = frozenset({"converter", "on_setattr", "alias", "validation_alias", "alias_priority", "strict", "init_var", "spread"})
 """Arguments of such a function with which a field may hold something else than what the constructor is given by its name."""
-
-AFTER = ("__post_init__", "__attrs_post_init__", "model_post_init")
-"""Methods that such a constructor calls once the fields are set."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, optio
         machine.state.cells[(cls.scope, _UNREAD)] = True
     pydantic = path in MODELS or path == "pydantic.dataclasses.dataclass"
     if pydantic:
-        unread = unread or _member(machine, cls, _UNREAD) is not UNBOUND or _decided_elsewhere(node)[0]
+        unread = unread or member(machine, cls, _UNREAD) is not UNBOUND or _decided_elsewhere(node)[0]
         unread = unread or (path in MODELS and not all(map(_is_known_base, ancestry(cls))))
     if unread if pydantic else path in ATTRS | OLD_ATTRS and "field_transformer" in options:
         found = {name: replace(each, kept=frozenset[str](), watched=True) for name, each in found.items()}
@@ -94,7 +91,7 @@ def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, optio
 def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: dict[str, ast.expr]) -> Iterator[Field]:
     attrs = path in ATTRS or path in OLD_ATTRS
     written = list(_written(node))
-    specified = [name for name, _, value in written if value is not None and _is_specifier(machine.read((cls.scope, name)))]
+    specified = [name for name, _, value in written if value is not None and is_specifier(machine.read((cls.scope, name)))]
     unannotated = any(annotation is None and name in specified for name, annotation, _ in written)
     only_specified = attrs and (unannotated or (path in OLD_ATTRS and "auto_attribs" not in options and path != "attr.dataclass"))
     everything, chosen = _decided_elsewhere(node)
@@ -115,13 +112,14 @@ def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: d
             keyword_only = True
             continue
         default = machine.read((cls.scope, name)) if value is not None else UNBOUND
-        keywords = dict(default.keywords) if isinstance(default, Partial) and _is_specifier(default) else {}
+        keywords = dict(default.keywords) if isinstance(default, Partial) and is_specifier(default) else {}
         argument = name.lstrip("_") if attrs else name
         kept: frozenset[str] | None = None
         if path in MODELS or path == "pydantic.dataclasses.dataclass":
             kept = frozenset(re.findall(r"\w+", annotation or "")) - {"Annotated"}
             kept = frozenset() if "Annotated" in (annotation or "") else kept
-        if everything or name in chosen or not keywords.keys().isdisjoint(_CHANGING):
+        changing = keywords.keys() & (_CHANGING - {"converter"} if attrs else _CHANGING)
+        if everything or (name in chosen and DEFAULT not in keywords) or changing:
             kept = frozenset()
         if isinstance(default, Opaque):
             kept = frozenset()  # a library's word for a field that is not known here
@@ -148,8 +146,29 @@ def _written(node: ast.ClassDef) -> Iterator[tuple[str, str | None, ast.expr | N
                 pass
 
 
-def _is_specifier(value: Value) -> bool:
+def is_specifier(value: Value) -> bool:
     return isinstance(value, Partial) and isinstance(value.function, External) and value.function.path in SPECIFIERS
+
+
+def is_attribute(value: Value) -> bool:
+    """Say whether a class says with a function of attrs what a field is."""
+    return is_specifier(value) and value.function.path.startswith("attr")
+
+
+def hook(kind: str) -> Callable[[Machine, Value, Arguments], Value]:
+    """Return what `@field.validator` and `@field.default` do: the method belongs to the field from there on."""
+
+    def decorate(machine: Machine, receiver: Value, arguments: Arguments) -> Value:
+        (method,) = arguments.positional
+        if not (is_attribute(receiver) and isinstance(method, Function)):
+            raise Unmodelled(f"what `{arguments.text}` does is not known")
+        scope = machine.frame.scope.id
+        for name, held in machine.members(scope).items():
+            if held is receiver:
+                machine.state.cells[(scope, name)] = replace(receiver, keywords=(*receiver.keywords, (kind, method)))
+        return method
+
+    return decorate
 
 
 def _decided_elsewhere(node: ast.ClassDef) -> tuple[bool, set[str]]:
@@ -233,133 +252,8 @@ def _is_known_base(base: Value) -> bool:
             return isinstance(base, Class)
 
 
-INITIALIZER = "initializer"
-"""The kind of a class that stands for the `__init__` that a library writes for it."""
-
-
-def add_initializer(machine: Machine, cls: Class, path: str, options: dict[str, ast.expr]) -> None:
-    """Put the `__init__` that a library writes among the attributes of a class, as code of the source may call it too."""
-    written = replace(cls, kind=INITIALIZER)
-    own = machine.read((cls.scope, "__init__"))
-    if path == "equinox.Module" and own is UNBOUND:
-        own = _member(machine, cls, "__init__")
-    made = options.get("init")
-    if isinstance(made, ast.Constant) and made.value is False:
-        if path in ATTRS or path in OLD_ATTRS:
-            machine.state.cells[(cls.scope, "__attrs_init__")] = written
-    elif own is UNBOUND or isinstance(own, Class) or (path in OLD_ATTRS and "auto_detect" not in options):
-        machine.state.cells[(cls.scope, "__init__")] = written
-    elif path in ATTRS or path in OLD_ATTRS:
-        machine.state.cells[(cls.scope, "__attrs_init__")] = written
-
-
-def is_model(cls: Class) -> bool:
-    """Say whether a class is a model of pydantic, which has one `__init__` for all."""
-    return any(isinstance(base, External) and base.path in MODELS for base in ancestry(cls))
-
-
-def forget_fields(machine: Machine, made: Instance, why: str) -> None:
-    """Make the fields of an object unknown, those that were never set too."""
-    for name in made.cls.fields:
-        machine.state.cells[(made.id, name)] = machine.unknown(f"{made.cls.name}().{name}", why)
-
-
-def set_fields(machine: Machine, made: Instance, arguments: Arguments, parameters: tuple[Field, ...]) -> None:
-    """Execute a constructor that has these parameters: set the fields of an object, and call what comes after."""
-    cls = made.cls
-    positional = [each.argument for each in parameters if each.argument is not None and not each.keyword_only]
-    given = {**dict(zip(positional, arguments.positional, strict=False)), **arguments.keywords}
-    handed: list[Value] = []
-    for each in parameters:
-        _run_hooks(machine, each)
-        value = _value(machine, cls, each, given, spread=arguments.spread)
-        if each.stored:
-            if value is not UNBOUND:
-                machine.state.cells[(made.id, each.name)] = value
-        else:
-            handed.append(value)
-    for name in AFTER:
-        after = _member(machine, cls, name)
-        if isinstance(after, Function):
-            extra = [machine.unknown("context", "pydantic's")] if name == "model_post_init" else handed
-            machine.call(Bound(made, after), tuple(extra))
-
-
-def _run_hooks(machine: Machine, each: Field) -> None:
-    """Take note that a constructor calls the converter and the validator of a field."""
-    from codemods.evaluate.arguments import Arguments
-    from codemods.evaluate.calls import call
-
-    keywords = dict(each.default.keywords) if isinstance(each.default, Partial) and _is_specifier(each.default) else {}
-    for name in ("converter", "validator"):
-        hook = keywords.get(name)
-        if isinstance(hook, Function):
-            run = partial(call, machine, hook, Arguments(spread=True))
-            havoc.maybe(machine, run, f"the {name} of `{each.name}` may change it")
-
-
-def _value(machine: Machine, cls: Class, each: Field, given: dict[str, Value], *, spread: bool) -> Value:
-    """Return what a field holds after the constructor; `UNBOUND` where it holds nothing."""
-    value = given.get(each.argument, UNBOUND) if each.argument is not None else UNBOUND
-    if value is not UNBOUND:
-        if _stays(each, value):
-            return value
-        return machine.unknown(f"{cls.name}().{each.name}", f"its class decides what `{each.name}` holds of what it is given")
-    if _reads_environment(cls):
-        return unknown_field(machine, cls, each.name, f"{cls.name}().{each.name}", f"a setting of `{cls.name}`")
-    if not spread or each.argument is None:
-        value = _default(machine, each)
-        if value is UNBOUND and each.argument is None:
-            return UNBOUND
-    if value is UNBOUND or each.kept == frozenset():
-        if value is UNBOUND and cls.kind != "open" and not spread and each.kept != frozenset():
-            raise Dies
-        return machine.unknown(f"{cls.name}().{each.name}", "the call does not show it")
-    return value
-
-
-def _stays(each: Field, value: Value) -> bool:
-    """Say whether a field holds just what it is given."""
-    if each.kept is None:
-        return True
-    if is_constant(value):
-        return type(value).__name__.replace("NoneType", "None") in each.kept or (value is None and "Optional" in each.kept)
-    return bool(each.kept) and isinstance(value, Instance | Opaque)
-
-
-def _default(machine: Machine, each: Field) -> Value:
-    """Return the default of a field, made anew for each object."""
-    value = each.default
-    if not (isinstance(value, Partial) and _is_specifier(value)):
-        return value
-    keywords = dict(value.keywords)
-    if "default" in keywords:
-        return keywords["default"]
-    for name in ("default_factory", "factory"):
-        if name in keywords:
-            return machine.call(keywords[name])
-    if value.positional and value.function not in _DEFAULT_IS_NAMED:
-        return UNBOUND if value.positional[0] is Ellipsis else value.positional[0]
-    return UNBOUND
-
-
-_DEFAULT_IS_NAMED = frozenset({External("dataclasses.field"), External("attrs.field"), External("attr.field")})
-
-
-def unknown_field(machine: Machine, cls: Class, name: str, text: str, kind: str) -> Value:
-    """Return a field of which nothing is known but what it is where nobody sets it."""
-    value = next((each.default for each in cls.parameters if each.name == name), _member(machine, cls, name))
-    if isinstance(value, Partial) and _is_specifier(value):
-        value = dict(value.keywords).get("default", value.positional[0] if value.positional else UNBOUND)
-    return option(machine, text, None if value is UNBOUND or value is Ellipsis else value, None, kind=kind)
-
-
-def _member(machine: Machine, cls: Class, name: str) -> Value:
+def member(machine: Machine, cls: Class, name: str) -> Value:
+    """Return an attribute of a class or of its bases, or `UNBOUND`."""
     from codemods.evaluate.objects import class_member
 
     return class_member(machine, cls, name)
-
-
-def _reads_environment(cls: Class) -> bool:
-    """Say whether a class takes the fields that are not given from the environment."""
-    return any(isinstance(base, External) and base.path in SETTINGS for base in ancestry(cls))

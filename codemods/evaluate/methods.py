@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from codemods.evaluate import containers, iteration, objects
+from codemods.evaluate import containers, fields, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
@@ -330,6 +330,8 @@ METHODS: dict[tuple[type, str], Method] = {
     (int, "bit_count"): _bit_count,
     (int, "item"): _item,
     (Class, "_make"): _make,
+    (Partial, "validator"): fields.hook(fields.VALIDATOR),
+    (Partial, "default"): fields.hook(fields.DEFAULT),
     (Instance, "_replace"): _replace,
     (Instance, "replace"): _replace,
     (Instance, "model_copy"): _model_copy,

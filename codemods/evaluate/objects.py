@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, enums, havoc, modules, mutation
+from codemods.evaluate import arrays, containers, enums, foreign, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
-from codemods.evaluate.fields import INITIALIZER, forget_fields, is_model, set_fields
+from codemods.evaluate.constructors import INITIALIZER, forget_fields, is_model, set_fields
 from codemods.evaluate.fields import MODELS as MODEL_BASES
 from codemods.evaluate.frameworks import PATCHING
 from codemods.evaluate.library import MODELS
@@ -48,11 +48,17 @@ _FIXED = frozenset({"shape", "dtype", "ndim", "size"})
 _REMAKING = frozenset({"__defaults__", "__kwdefaults__", "__code__", "__bases__", "__class__", "cell_contents"})
 """Attributes that make something else of a function, a class, an object or a closure."""
 
-_ASSERTIONS = ("assertEqual", "assertTrue", "assertGreater", "assertLess", "assertGreaterEqual", "assertLessEqual")
+_ASSERTIONS = (
+    "assertBetween", "assertEqual", "assertFalse", "assertGreater", "assertGreaterEqual", "assertIn", "assertIs",
+    "assertIsInstance", "assertIsNone", "assertIsNot", "assertIsNotNone", "assertLen", "assertLess", "assertLessEqual",
+    "assertListEqual", "assertNotEqual", "assertNotIn", "assertSequenceEqual", "assertTrue", "assertTupleEqual",
+)  # fmt: skip
 _OF_TESTS = {
     "skipTest": "pytest.skip",
     "fail": "pytest.fail",
     **{name: f"unittest.TestCase.{name}" for name in _ASSERTIONS},
+    "assertAllClose": "jax.test_util.assertAllClose",
+    "assertArraysEqual": "jax.test_util.assertArraysEqual",
 }
 """Methods of `unittest.TestCase`, which is not in the scanned tree, by the functions that do the same."""
 
@@ -89,6 +95,8 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
                 return Bound(value, found)
             if name == "_make" and value.kind == "namedtuple":
                 return Bound(value, name)
+            if found is UNBOUND and name == "__init__" and (base := foreign.base_of(value)) is not None:
+                return attribute(machine, base, name, node)
             return machine.unknown(f"{value.name}.{name}", "the class does not define it", node) if found is UNBOUND else found
         case Array() | Quantized():
             found = arrays.attribute(value, name)
@@ -174,6 +182,8 @@ def _inherited(machine: Machine, value: Super, name: str, node: ast.AST) -> Valu
         if name == "__init__" and isinstance(base, External) and base.path in MODEL_BASES:
             return Bound(value.of, replace(value.of.cls, kind=INITIALIZER))
         if not isinstance(base, Class):
+            if name == "__init__":
+                return Bound(value.of, attribute(machine, base, name, node))
             return machine.unknown(f"super().{name}", "the class above is not in the scanned source", node, pure=True)
         found = machine.read((base.scope, name))
         if found is not UNBOUND:
@@ -310,6 +320,8 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         set_fields(machine, made, arguments, cls.parameters)
     elif cls.kind == "plain" and (arguments.positional or arguments.keywords):
         raise Dies
+    elif cls.kind == "open" and (base := foreign.base_of(cls)) is not None:
+        foreign.initialize(machine, made, base, arguments)
     ending = class_member(machine, cls, "__del__")
     if isinstance(ending, Function):
         havoc.later(machine, lambda: machine.call(Bound(made, ending)), "`__del__` may change it", arguments.node)

@@ -63,6 +63,7 @@ _COMPARISONS: Mapping[str, Callable[[terms.Int, terms.Int], Formula]] = {
 _SIGNS: Mapping[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 _MAX_LENGTH = 100_000  # of a string or tuple that an operator makes
+_MAX_AXES = 5  # of unknown arrays of one shape that are known to be equal
 
 
 class Raises(Exception):
@@ -237,10 +238,15 @@ def equals(left: Value, right: Value) -> Formula:
     if same(left, right) and not isinstance(left, float):
         return True
     for side, other in ((left, right), (right, left)):
+        if isinstance(side, Opaque) and isinstance(other, tuple) and (rank := side.length) is not None:  # the shape of an array
+            sizes = (equals(side.item(position), size) for position, size in enumerate(other))
+            return formulas.both(equals(rank, len(other)), *sizes)
         if isinstance(side, Opaque) and _is_dtype(side) and (dtype := arrays.dtype_of(other)) is not None:
             if dtype.name in NARROWED:  # which jit makes another of
                 raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
             return formulas.Equals(side.key, side.text, dtype.name)
+    if isinstance(left, Opaque) and isinstance(right, Opaque) and left.length is not None and right.length is not None:
+        return _same_shape(left, right)
     if isinstance(left, Opaque) and is_constant(right) and not isinstance(right, int):
         return formulas.Equals(left.key, left.text, right)
     if isinstance(right, Opaque) and is_constant(left) and not isinstance(left, int):
@@ -259,6 +265,13 @@ def equals(left: Value, right: Value) -> Formula:
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
         return False
     raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
+
+
+def _same_shape(left: Opaque, right: Opaque) -> Formula:
+    """Return the condition under which two unknown arrays have the same shape. That they differ says nothing of any one axis."""
+    axes = [equals(left.item(axis), right.item(axis)) for axis in range(_MAX_AXES)]
+    whole = formulas.Truthy(("same", frozenset({left.key, right.key})), f"{left.text} == {right.text}")
+    return formulas.both(equals(left.length, right.length), *axes, whole)
 
 
 def _is_dtype(value: Opaque) -> bool:

@@ -42,6 +42,7 @@ _COMPUTED = re.compile(
 )
 _REFLECTING = (b"setattr", b"delattr", b"vars", b"globals", b"__dict__")
 """One of these stands in whatever `_SETTERS` or `_COMPUTED` find; to look for them takes next to no time."""
+_DISABLES = re.compile(rb"disable_asserts|set_run_validators|set_disabled|validators\.disabled")
 _QUOTED = re.compile(rb"['\"](?:[\w.]*\.)?(\w+)['\"]|\b(\w+)[ \t]*=(?!=)")
 
 
@@ -219,8 +220,8 @@ class Tree:
         return self._names[path]
 
     def disables_assertions(self, path: str) -> bool:
-        """Say whether a file turns the assertions of chex off, be it for a while."""
-        return any(b"disable_asserts" in file.data for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
+        """Say whether a file turns the assertions of chex or the validators of attrs off, be it for a while."""
+        return any(_DISABLES.search(file.data) for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
 
     def attributes(self, name: str, path: str) -> frozenset[str]:
         """Return the attributes that other files may set of the objects of a class."""

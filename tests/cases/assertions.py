@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from absl.testing import absltest
 from jax import lax
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from jaxtyping import Array, Float, Int32
@@ -114,3 +115,166 @@ def of_dtype(lens, table):
 def of_dtype_that_jit_narrows(lens):
     assert lens.dtype == np.int64
     return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=8)  #: SC107 unproven
+
+
+# What is known where an assertion that is given all it looks at by the source holds, or cannot hold.
+
+
+def of_shapes(x, y, block):
+    chex.assert_shape(x, (2, 8 * block))
+    paged_attention(q, kv, kv, lens, x, pages_per_compute_block=block)  #: proven SC102 SC106 SC109
+    chex.assert_shape([x, y], [(2, 24), (None, 12)])
+    paged_attention(q, kv, kv, lens, y, pages_per_compute_block=8)  #: SC102 violated
+
+
+def of_any_batch(x: Int32[Array, "b pages"]):
+    chex.assert_shape(x, (..., 64))
+    paged_attention(q, kv, kv, lens, x, pages_per_compute_block=16)  #: proven SC102
+
+
+def of_one_of_several(x):
+    chex.assert_rank(x, 2)
+    chex.assert_shape(x, (2, {16, 32}))
+    paged_attention(q, kv, kv, lens, x, pages_per_compute_block=16)  #: proven SC102
+    paged_attention(q, kv, kv, lens, x, pages_per_compute_block=32)  #: SC102 unproven
+
+
+def of_axes(x):
+    chex.assert_axis_dimension(x, 1, 24)
+    chex.assert_scalar_positive(x.shape[0])
+    chex.assert_equal_shape([x, lens[:, None] + jnp.arange(24)])
+    paged_attention(q, kv, kv, lens, x, pages_per_compute_block=8)  #: proven SC102 SC106
+
+
+def of_equal_shapes(k, v, block):
+    assert k.shape == v.shape
+    paged_attention(q, k, v, lens, idx, pages_per_compute_block=block)  #: proven SC103
+    if v.shape != (4, 64, 16, 128):
+        raise ValueError(v.shape)
+    paged_attention(q, k, v, lens, idx, pages_per_compute_block=8)  #: proven SC101 SC103 SC104
+
+
+def of_other_shapes(k, v):
+    if k.shape == v.shape:
+        return None
+    return paged_attention(q, k, v, lens, idx, pages_per_compute_block=8)  #: SC103 unproven
+
+
+def of_a_shape_by_numpy(x, pages):
+    np.testing.assert_equal(x.shape, (2, 4 * pages))
+    paged_attention(q, kv, kv, lens, x, pages_per_compute_block=pages)  #: proven SC102
+
+
+def of_arrays(x):
+    out = paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=8)
+    np.testing.assert_allclose(out, x, rtol=1e-2)
+    np.testing.assert_array_equal(out, q)
+    chex.assert_tree_all_finite(out)
+    chex.assert_tpu_available()
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 violated
+
+
+def never_equal():
+    np.testing.assert_array_equal(idx.shape, [2, 63])
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def never_close():
+    np.testing.assert_allclose(q, jnp.zeros((2, 8, 64)))
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def close_enough():
+    np.testing.assert_allclose([1, 2.0], (1.0, 2 + 1e-9))
+    np.testing.assert_array_almost_equal(0.1 + 0.2, 0.3)
+    np.testing.assert_array_less((1, 2), 3)
+    np.testing.assert_array_equal(np.array([1, 2]), [1, 2])
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 violated
+
+
+def never_less():
+    np.testing.assert_array_less((1, 3), 3)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def sequences_may_be_meant(x):
+    np.testing.assert_array_equal(x, (2, 9))
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 violated
+
+
+def not_followed():
+    np.testing.assert_string_equal("a", "b")
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def not_followed_inside():
+    def inside():
+        chex.assert_type(idx, float)
+
+    def between():
+        inside()
+
+    between()
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def skipped_far_inside(n):
+    def inside():
+        if n > 3:
+            pytest.skip()
+
+    def between():
+        inside()
+
+    between()
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def of_its_kind(block):
+    if not isinstance(block, int) or block < 1:
+        raise TypeError
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC110
+
+
+def of_one_kind_or_another(block):
+    if not isinstance(block, (int, float)) or block < 1:
+        raise TypeError
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: SC110 unproven
+
+
+class MoreTests(absltest.TestCase):
+    def test_holds(self):
+        self.assertIn(8, [4, 8])
+        self.assertLen(idx.shape, 2)
+        self.assertIsNone(None)
+        self.assertFalse(idx.shape[1] % 8)
+        self.assertSequenceEqual(idx.shape, [2, 64])
+        self.assertIsInstance(8, int)
+        self.assertBetween(8, 1, 64)
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 violated
+
+    def test_never_holds(self):
+        self.assertIn(9, [4, 8])
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+    def test_never_of_this_kind(self):
+        self.assertIsInstance(9, str)
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+    def test_not_followed(self):
+        self.assertDivisible(64, 9)
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+    def test_not_empty(self):
+        self.assertEmpty([1])
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+    def test_of_another(self, helper):
+        helper.assert_called_with(3)
+        self.assertAllClose(q, helper())
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 violated
+
+    def guarded(self, block):
+        self.assertFalse(idx.shape[1] % block)
+        self.assertNotEqual(block, 3)
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102

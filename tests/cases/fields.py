@@ -153,12 +153,12 @@ class Listed:
     pages = attr.ib(8)
 
 
-paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Converted(block=7).block)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Converted(block=7).block)  #: proven SC102
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Converted(pages=9).pages)  #: SC102 violated
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Finished(block=7).block)  #: proven SC102
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=attrs.evolve(Finished(block=6), block=8).block)  #: SC102 violated
-paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Decided(pages=25).block)  #: SC102 unproven
-paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Decided(block=9).block)  #: quiet
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Decided(pages=25).block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Decided(block=9).block)  #: SC102 violated
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Listed().block)  #: SC102 violated
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Listed(8).block)  #: proven SC102
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Listed(9, pages=4).pages)  #: proven SC102
@@ -303,3 +303,89 @@ paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Imported(block=9).
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=assigned.block)  #: SC102 unproven
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Frozen().block)  #: SC102 violated
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Frozen(block=9).pages)  #: proven SC102
+
+
+# What validators and defaults that are written as methods do, and what is behind a constructor that refuses its arguments.
+
+
+@attrs.define
+class Checked:
+    pages: int = attrs.field(default=64, validator=attrs.validators.instance_of(int))
+    block: int = attrs.field(validator=[attrs.validators.instance_of(int), attrs.validators.ge(1), attrs.validators.le(64)])
+    heads: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.in_([2, 4])))
+
+    @block.default
+    def _block(self):
+        return self.pages // 8
+
+    @pages.validator
+    def _check(self, attribute, value):
+        if value % 8:
+            raise ValueError(attribute.name)
+
+
+@attrs.define
+class Changed:
+    block: int = 8
+    pages: int = attrs.field(default=64)
+
+    @pages.validator
+    def _check(self, attribute, value):
+        self.block = value // 8 + 1
+
+
+@attrs.define
+class Inherited(Changed):
+    more: int = attrs.field(default=2, converter=int)
+
+
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Checked().block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Checked(40).block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Checked(block=16).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Changed().block)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Inherited(pages=24).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Inherited(more="5").more)  #: SC102 violated
+
+
+def of_a_checked_number(pages, block):
+    checked = Checked(pages, block)
+    table = jnp.zeros((2, checked.pages), jnp.int32)
+    paged_attention(q, kv, kv, lens, table, pages_per_compute_block=8)  #: proven SC102
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=checked.block)  #: proven SC110
+
+
+def never_passes():
+    Checked(63)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def never_of_its_type():
+    Checked("64")
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def never_one_of_these():
+    Checked(heads=3)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def too_many():
+    Checked(block=65)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+class Bounded(BaseModel):
+    block: int = Field(default=80, ge=1, le=64)
+    pages: int = Field(default=64, multiple_of=8)
+
+
+def of_a_bounded_number():
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Bounded().block)  #: SC102 violated
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Bounded(block=9, pages=8).block)  #: SC102 violated
+    Bounded(block=65)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven
+
+
+def no_multiple():
+    Bounded(pages=9)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven

@@ -4,7 +4,10 @@ import abc
 
 import jax.numpy as jnp
 import torch
+from jax._src import test_util as jtu
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+from serving_library import Runner
+from transformers import PretrainedConfig
 
 q, kv = jnp.zeros((2, 8, 128)), jnp.zeros((4, 64, 16, 128))
 lens, idx = jnp.zeros((2,), jnp.int32), jnp.zeros((2, 64), jnp.int32)
@@ -101,3 +104,35 @@ Attention(6)(torch.zeros(2, 768), pages, table[:, 0], table)
 def of_torch(idx, block):
     torch._check(idx.shape[1] % block == 0)
     return paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
+
+
+class OfALibrary(Runner):
+    pages = 64
+    LANES = 128
+
+    def __init__(self, block):
+        self.early = block
+        super().__init__()
+        self.late = block
+
+
+class Configured(PretrainedConfig):
+    def __init__(self, block=8, **options):
+        self.block = block
+        super().__init__(**options)
+
+
+class OfTests(jtu.JaxTestCase):
+    block = 9
+
+    def test_block(self):
+        paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=self.block)  #: SC102 violated
+
+
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=OfALibrary(8).late)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=OfALibrary(9).late)  #: SC102 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=OfALibrary(8).early)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=OfALibrary(8).pages)  #: SC102 unproven
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=OfALibrary.pages)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Configured(num_labels=3).block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=Configured(block=9).block)  #: SC102 violated

@@ -90,3 +90,12 @@ def looked_up(config, pages):
     if pages % block:
         raise ValueError
     paged_attention(q, kv, kv, lens, table, pages_per_compute_block=block)  #: proven SC102
+
+
+def refused(block):
+    parser = argparse.ArgumentParser()
+    if block % 2:
+        parser.error("odd")
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=2 - block % 2)  #: proven SC102
+    parser.exit(1)
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=9)  #: SC102 unproven

@@ -4,11 +4,13 @@ from codemods.evaluate import contracts
 from codemods.evaluate.interpreted import INTERPRETED
 from codemods.evaluate.standard import (  # each fills the table
     assertions,
+    chex,
     classes,
     functions,
     imports,
     iterators,
     numbers,
+    numpy_testing,
     objects,
     options,
     ordering,
@@ -21,12 +23,14 @@ from codemods.evaluate.standard import (  # each fills the table
 __all__ = [
     "INTERPRETED",
     "assertions",
+    "chex",
     "classes",
     "contracts",
     "functions",
     "imports",
     "iterators",
     "numbers",
+    "numpy_testing",
     "objects",
     "options",
     "ordering",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from codemods import formulas
 from codemods.evaluate import containers, havoc, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.fields import SPECIFIERS
@@ -13,6 +14,7 @@ from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.settings import looked_up
 from codemods.evaluate.state import UNBOUND
+from codemods.evaluate.validation import KEPT, VALIDATORS
 from codemods.values import (
     Choice,
     Class,
@@ -121,6 +123,11 @@ def _execute(machine: Machine, arguments: Arguments) -> Value:
 @interprets("builtins.isinstance")
 def _isinstance(machine: Machine, arguments: Arguments) -> Value:
     value, kinds = arguments.positional
+    return is_instance(machine, value, kinds, text_of(arguments))
+
+
+def is_instance(machine: Machine, value: Value, kinds: Value, text: str) -> formulas.Formula:
+    """Return the condition under which a value is of a type, or of one of several."""
     value = plain_of(value)
     plain = {"int": int, "float": float, "str": str, "bool": bool, "tuple": tuple}
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
@@ -133,7 +140,9 @@ def _isinstance(machine: Machine, arguments: Arguments) -> Value:
             return True
         if value.cls.kind != "open" and not any(_decides_instances(machine, kind) for kind in wanted):
             return False
-    return machine.coin(text_of(arguments))
+    if isinstance(value, Opaque) and all(names):  # of a foreign class an object is or is not, whoever asks
+        return formulas.Truthy((value.key, "isinstance", *sorted(names)), text)
+    return machine.coin(text)
 
 
 def _decides_instances(machine: Machine, kind: Class) -> bool:
@@ -179,12 +188,15 @@ def _keep(path: str) -> Interpreted:
 
     def specify(machine: Machine, arguments: Arguments) -> Value:
         spread = (("spread", None),) if arguments.spread else ()
-        return Partial(External(path), arguments.positional, (*arguments.keywords.items(), *spread))
+        keywords = dict(arguments.keywords)
+        if isinstance(several := keywords.get("validator"), ListRef):  # whatever becomes of the list
+            keywords["validator"] = tuple(iteration.elements(machine, several))
+        return Partial(External(path), arguments.positional, (*keywords.items(), *spread))
 
     return specify
 
 
-for _path in SPECIFIERS:
+for _path in (*SPECIFIERS, *(f"{module}{name}" for module in VALIDATORS for name in KEPT)):
     interprets(_path)(_keep(_path))
 
 

@@ -9,6 +9,7 @@ from codemods.evaluate import containers, iteration
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.interpreted import Interpreted, interprets
 from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.machine import Dies
 from codemods.evaluate.methods import METHODS
 from codemods.evaluate.settings import option
 from codemods.evaluate.state import ABSL_FLAGS
@@ -91,6 +92,11 @@ def same_parser(machine: Machine, receiver: Parser, arguments: Arguments) -> Val
     return receiver
 
 
+def leave(machine: Machine, receiver: Parser, arguments: Arguments) -> Value:
+    """`parser.error` and `parser.exit` end the program."""
+    raise Dies
+
+
 def set_defaults(machine: Machine, receiver: Parser, arguments: Arguments) -> Value:
     held = machine.read((receiver.id, "contents"))
     if isinstance(held, tuple):
@@ -121,6 +127,8 @@ METHODS.update(
     {
         (Parser, "add_argument"): add_argument,
         (Parser, "set_defaults"): set_defaults,
+        (Parser, "error"): leave,
+        (Parser, "exit"): leave,
         (Parser, "parse_args"): parse_args,
         (Parser, "parse_known_args"): parse_known_args,
         **dict.fromkeys(((Parser, name) for name in _SAME), same_parser),
