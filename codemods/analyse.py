@@ -16,7 +16,7 @@ from codemods.callers import find, importers
 from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
-from codemods.findings import CallSite, Contexts, Finding, Value
+from codemods.findings import CallSite, Contexts, Finding, ProposedFix, Value
 from codemods.nodes import nodes, walk
 from codemods.repairs.literal import Literals
 from codemods.repairs.origins import Origins
@@ -28,7 +28,7 @@ from codemods.values import Reason
 from codemods.values import Value as AbstractValue
 from codemods.verdicts import Judge, Outcome, plain, shown
 from shapecheck.chip import Chip
-from shapecheck.rule import Rule, Verdict
+from shapecheck.rule import Applicability, Rule, Verdict
 
 _CATCHING = frozenset({"TypeError", "Exception", "BaseException"})
 if TYPE_CHECKING:
@@ -246,10 +246,10 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
     )
     if repairs is None:
         return finding
-    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
+    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known), judge.chips)
     fix = None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
-    if fix is not None and any(site.source.holds_magic(edit.start, edit.end) for edit in fix.edits):
-        fix = None  # what is IPython's is for its user to change
+    if fix is not None and not _may_edit(site.source, fix):
+        fix = ProposedFix(Applicability.DISPLAY, advice) if advice else None
     return replace(
         finding,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
@@ -259,6 +259,11 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
         contexts=_contexts(judged, judge.arrival.case),
         fix=fix,
     )
+
+
+def _may_edit(source: Source, fix: ProposedFix) -> bool:
+    """Say whether a fix is for us to make: what is IPython's is for its user to change, and a stub is no program."""
+    return not any(source.holds_magic(edit.start, edit.end) or source.path.endswith(".pyi") for edit in fix.edits)
 
 
 def _worded(reason: Reason | None, source: Source) -> str:

@@ -16,7 +16,7 @@ from codemods.promises import Group, Key, broken_promises, compatible, edits_of,
 from codemods.rewrite import RewriteError, apply, inspect, origin
 from codemods.source import Source, SourceError, Span
 from codemods.write import WriteError
-from shapecheck.rule import Applicability
+from shapecheck.rule import Applicability, Verdict
 
 _ROUNDS = 10
 
@@ -160,13 +160,18 @@ class _Repair:
         return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
 
     def _choose(self) -> list[Finding]:
-        """Return findings whose fixes do not get in each other's way; those of an outer call come first."""
+        """Return findings whose fixes do not get in each other's way.
+
+        Those of an outer call come first; of one call, those of what fails, as the other verdicts may change by them.
+        """
         chosen: list[Finding] = []
         made: dict[str, set[Edit]] = {}
         order = {path: number for number, path in enumerate(self.current.sources)}
-        for finding in sorted(
-            self.current.kept, key=lambda each: (order[each.path], each.call.start, -each.call.end, each.span.start)
-        ):
+
+        def precedence(each: Finding) -> tuple[int, int, int, bool, int]:
+            return order[each.path], each.call.start, -each.call.end, each.verdict is not Verdict.VIOLATED, each.span.start
+
+        for finding in sorted(self.current.kept, key=precedence):
             if not self._may_fix(finding):
                 continue
             edits = edits_of([finding])
