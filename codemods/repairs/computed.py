@@ -9,8 +9,8 @@ from typing import NamedTuple
 from codemods.findings import ProposedFix
 from codemods.repairs.imports import Imports
 from codemods.repairs.literal import divides
-from codemods.repairs.origins import is_literal
 from codemods.repairs.site import Site, replacing, shown
+from codemods.repairs.trails import is_literal
 from codemods.repairs.tree import Tree
 from codemods.source import Source
 from codemods.values import Quantized

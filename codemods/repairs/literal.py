@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from codemods import geometry
 from codemods.callees import Callee
 from codemods.findings import Edit, ProposedFix
-from codemods.repairs.origins import Origins, Trail
+from codemods.repairs.origins import Origins
 from codemods.repairs.site import Site, replacing, rewriting
+from codemods.repairs.trails import Trail
 from codemods.repairs.tree import Tree
 from codemods.verdicts import Judge
 from shapecheck.rule import Applicability, Fix, Rule, Verdict
