@@ -118,9 +118,8 @@ def analyse(
         verdicts: dict[str, Verdict] = {}
         for each in judged:  # several relations of a user share one code
             verdicts[each.rule.code] = Verdict.worst([verdicts.get(each.rule.code, each.verdict), each.verdict])
-        quantized = frozenset(name for judge in judges[id(site)] for name in judge.quantized)
         known = tuple(_known(site, judges[id(site)])) if geometries else ()
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized, known))
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, known))
         if not site.expected:
             finder = repairs[site.source.path]
             open_ = [each for each in judged if each.verdict is not Verdict.PROVEN]

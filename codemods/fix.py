@@ -112,13 +112,15 @@ class _Repair:
             adoption = adopt(source, sites, root)
             if not adoption.notes or path.endswith(".pyi"):
                 continue
-            before = self.current
-            self._examine({path: adoption.source})
-            if broken_promises(before, self.current, [Group((), {path: ()})]):
+            notes, before = adoption.notes, self.current
+            if adoption.source is not source:
+                self._examine({path: adoption.source})
+            if broken := broken_promises(before, self.current, [Group((), {path: ()})]):
                 self._examine({path: source})
-            else:
-                at_first = [(self._span_at_first(path, span), text) for span, text in adoption.notes]
-                self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
+                reason = next(iter(broken[0].values()))
+                notes = [(notes[0][0], f"not adopted: {reason}")]
+            at_first = [(self._span_at_first(path, span), text) for span, text in notes]
+            self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
 
     def changed(self) -> list[str]:
         """Return the files that are not as they were."""
