@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codemods.findings import CallSite, Edit
+from codemods.nodes import nodes
 from codemods.refusals import Refusals
 from codemods.repairs.imports import Imports
-from codemods.repairs.scopes import Scopes, Variable, bindings
+from codemods.repairs.scopes import bindings
 from codemods.rewrite import apply
 from codemods.source import Source, Span
+from codemods.wrappers import Wrapper, is_name, wrappers
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Verdict
 
 _KERNEL = "paged_attention"
-_PATHS = frozenset(f"jax.experimental.pallas.ops.tpu.paged_attention{inner}" for inner in ("", ".paged_attention_kernel"))
+_MODULE = "jax.experimental.pallas.ops.tpu.paged_attention"
+_PATHS = frozenset((_MODULE, f"{_MODULE}.paged_attention_kernel"))
 _CONTRACT = CONTRACTS[_KERNEL]
 _STATED = ("SC101", "SC102", "SC201", "SC202")  # what no annotation says
-_TYPES = {"q": "Float", "k_pages": "Real", "v_pages": "Real", "lengths": "Int32", "page_indices": "Integer"}
-_PLAIN = re.compile(r"(jax\.|jnp\.|jax\.numpy\.)?(Array|ndarray)")
-_JIT = re.compile(r"(functools\.)?partial\((jax\.)?jit\b.*\)|(jax\.)?jit(\(.*\))?", re.DOTALL)
+_TYPES = {"q": "Float", "k_pages": "Real", "v_pages": "Real", "lengths": "Int", "page_indices": "Integer"}  # as in `kernel`
 
 
 class Adoption(NamedTuple):
@@ -31,18 +32,6 @@ class Adoption(NamedTuple):
 
     source: Source
     notes: Sequence[tuple[Span, str]]
-
-
-class _Wrapper(NamedTuple):
-    """A function that hands its parameters on to the kernel; `given` are those by the kernel's names."""
-
-    function: ast.FunctionDef
-    call: ast.Call
-    given: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        return self.function.name
 
 
 def adopt(source: Source, sites: Collection[CallSite], root: Path) -> Adoption:
@@ -53,26 +42,52 @@ def adopt(source: Source, sites: Collection[CallSite], root: Path) -> Adoption:
         sites: its call sites.
         root: the folder from which the tree's modules are imported.
     """
-    valid = {site.span.start for site in sites if Verdict.VIOLATED not in site.verdicts.values()}
     statement = _kernel_import(source.tree)
     name = _local_name(statement) if statement is not None else ""
-    if statement is None or not name or not _all_valid(source, name, valid, sites):
-        return Adoption(source, ())
+    if (reason := _obstacle(source, name, sites)) or statement is None:
+        imports = list(_imports(source.tree)) if sites else []
+        return Adoption(source, [(source.span(each), f"not adopted: {reason}") for each in imports[:1]])
     before = source
     notes: list[tuple[Span, str]] = []
-    wrappers = list(_wrappers(source, name, valid))
-    if not _is_foreign(root):
+    found = list(wrappers(source, name, {site.span.start for site in sites}))
+    if _is_foreign(root):
+        notes.append((source.span(statement), "not adopted: the tree has a module `kernel` of its own"))
+    else:
         notes.append((source.span(statement), "adopted: the kernel is imported from `kernel`"))
         source = _import_replaced(source, statement, name)
-    refusals = Refusals(before, root, sites)
-    for wrapper in wrappers:
+    refusals = Refusals(before, root)
+    for wrapper in found:
         place = before.span(wrapper.function)
-        if reason := refusals.reason(wrapper.function, wrapper.call, wrapper.given):
+        if reason := wrapper.reason or refusals.reason(wrapper):
             notes.append((place, f"not adopted: `{wrapper.name}` states no contract: {reason}"))
         else:
             source = _stated(source, wrapper, _noqa(root))
             notes.append((place, f"adopted: `{wrapper.name}` states its contract"))
     return Adoption(source, notes)
+
+
+def _obstacle(source: Source, name: str, sites: Collection[CallSite]) -> str:
+    """Say why the kernel cannot be imported from elsewhere: its name must be its own, and all calls as they may stay."""
+    if not name:
+        return f"the kernel is not imported by one `from ... import {_KERNEL}` of the module"
+    if sum(each == name for node in ast.walk(source.tree) for each in bindings(node)) > 1:
+        return f"`{name}` is bound more than once"
+    for site in sites:
+        if wrong := [code for code, verdict in site.verdicts.items() if verdict is Verdict.VIOLATED]:
+            return f"the call on line {site.span.line} breaks {', '.join(wrong)}"
+    known = {site.span.start for site in sites}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and is_name(node.func, name) and source.span(node).start not in known:
+            return f"nothing is known of the call on line {node.lineno}"
+    return "" if sites else "it is not called"
+
+
+def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the statements, anywhere in a file, that import JAX's kernel or its module."""
+    for node in nodes(tree, ast.Import, ast.ImportFrom):
+        module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        if any(f"{module}{alias.name}".startswith(_MODULE) for alias in node.names):
+            yield node
 
 
 def _is_foreign(root: Path) -> bool:
@@ -102,17 +117,6 @@ def _local_name(statement: ast.ImportFrom) -> str:
     return alias.asname or alias.name
 
 
-def _all_valid(source: Source, name: str, valid: Collection[int], sites: Collection[CallSite]) -> bool:
-    """Say whether the name is the kernel's everywhere, and every call of it that is known may stay as it is."""
-    bound = sum(each == name for node in ast.walk(source.tree) for each in bindings(node))
-    called = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_name(node.func, name)]
-    return bound == 1 and bool(sites) and len(valid) == len(sites) and all(source.span(node).start in valid for node in called)
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def _import_replaced(source: Source, statement: ast.ImportFrom, name: str) -> Source:
     """Take the kernel out of JAX's import, and add one from `kernel` where it belongs."""
     rest = [alias for alias in statement.names if alias.name != _KERNEL]
@@ -133,85 +137,45 @@ def _import_replaced(source: Source, statement: ast.ImportFrom, name: str) -> So
     return apply(source, imports.added("kernel", _KERNEL, name, source.tree.body[index]))
 
 
-def _wrappers(source: Source, name: str, valid: Collection[int]) -> Iterator[_Wrapper]:
-    """Yield the functions of the module that hand their own parameters on to the kernel as its arrays."""
-    scopes = Scopes(source.tree)
-    for function in source.tree.body:
-        if not isinstance(function, ast.FunctionDef) or not _is_plain(source, function):
-            continue
-        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _is_name(node.func, name)]
-        if len(calls) != 1 or source.span(calls[0]).start not in valid:
-            continue
-        handed = {parameter: node for parameter, node in _arguments(calls[0]).items() if isinstance(node, ast.Name)}
-        given = {
-            parameter: node.id for parameter, node in handed.items()
-            if scopes.variable(node) == Variable(function, node.id) and scopes.uses[Variable(function, node.id)].only_parameter
-        }  # fmt: skip
-        arrays = [given.get(array.name) for array in _CONTRACT.arrays]
-        if None not in arrays and len(set(arrays)) == len(arrays) and _can_be_annotated(function, arrays):
-            yield _Wrapper(function, calls[0], given)
-
-
-def _is_plain(source: Source, function: ast.FunctionDef) -> bool:
-    """Say whether a contract can be put right above a function, and its parameters be written anew without loss."""
-    arguments = function.args
-    others = arguments.vararg or arguments.kwarg or getattr(function, "type_params", None)
-    jitted = all(_JIT.fullmatch(ast.unparse(decorator)) for decorator in function.decorator_list)
-    head = source.text[source.span(function).start : source.span(function.body[0]).start]
-    return jitted and not others and b"#" not in head and function.body[0].lineno > function.lineno
-
-
-def _arguments(call: ast.Call) -> dict[str, ast.expr]:
-    names = [array.name for array in _CONTRACT.arrays]
-    return dict(zip(names, call.args, strict=False)) | {each.arg: each.value for each in call.keywords if each.arg}
-
-
-def _can_be_annotated(function: ast.FunctionDef, arrays: Sequence[str | None]) -> bool:
-    """Say whether the parameters have no annotation, or none that says more than that it is an array; and no default."""
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    optional = {each.arg for each in positional[len(positional) - len(arguments.defaults) :]}
-    optional |= {each.arg for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default}
-    return not optional & set(arrays) and all(
-        each.annotation is None or _PLAIN.fullmatch(ast.unparse(each.annotation))
-        for each in (*positional, *arguments.kwonlyargs)
-        if each.arg in arrays
-    )
-
-
-def _stated(source: Source, wrapper: _Wrapper, noqa: str) -> Source:
+def _stated(source: Source, wrapper: Wrapper, noqa: str) -> Source:
     """Annotate the parameters of a function, one on each line, and put its contract above it."""
+    newline = "\r\n" if b"\r\n" in source.text else "\n"
+    indent = " " * wrapper.function.body[0].col_offset
     types: dict[str, str] = {}
     for kind in dict.fromkeys(_TYPES.values()):
         source, types[kind] = _named(source, wrapper.name, "jaxtyping", kind)
     source, contract = _named(source, wrapper.name, "shapecheck", "contract")
-    arguments = ast.walk(_function(source, wrapper.name).args)
-    annotated = {each.arg for each in arguments if isinstance(each, ast.arg) and each.annotation is not None}
-    arrays: dict[str, str] = {}
-    if annotated:
-        array = Imports(source).existing("jax", "Array", _function(source, wrapper.name))
-        if array is None:
-            source, array = _named(source, wrapper.name, "jaxtyping", "Array")
-        arrays = dict.fromkeys(annotated, array)
-    if not annotated >= set(wrapper.given.values()):  # who calls it may give it arrays of numpy, as the kernel takes them
-        use = _function(source, wrapper.name)
-        either = Imports(source).existing("jax.typing", "ArrayLike", use)
-        if either is None or "." in either:
-            source, either = apply(source, Imports(source).added("jax.typing", "ArrayLike", "ArrayLike", use)), "ArrayLike"
-        arrays |= dict.fromkeys(set(wrapper.given.values()) - annotated, either)
-    annotations = {
-        (name := wrapper.given[each.name]): (
-            f'{types[_TYPES[each.name]]}[{arrays[name]}, "{" " * (len(each.axes) == 1)}{" ".join(each.axes)}"]'
-        )
-        for each in _CONTRACT.arrays
-    }
+    source, array = _array_like(source, wrapper.name)
+    source, quantized = _quantized(source, wrapper.name)
+    annotations: dict[str, str] = {}
+    for each in _CONTRACT.arrays:
+        axes = f"{' ' * (len(each.axes) == 1)}{' '.join(each.axes)}"
+        either = f"{quantized}{newline}{indent}| " if each.quantizable else ""
+        annotations[wrapper.given[each.name]] = f'{either}{types[_TYPES[each.name]]}[{array}, "{axes}"]'
     function = _function(source, wrapper.name)
-    start, newline = source.line_starts[function.lineno - 1], "\r\n" if b"\r\n" in source.text else "\n"
+    start = source.line_starts[function.lineno - 1]
     demands = [f'"{relation}"' for relation in _relations(wrapper)]
-    indent = " " * function.body[0].col_offset
     listed = demands[0] if len(demands) == 1 else newline + "".join(f"{indent}{each},{newline}" for each in demands)
     decorator = Edit(start, start, f"@{contract}({listed}){newline}")
     return apply(source, [decorator, _parameters(source, function, annotations, noqa, newline)])
+
+
+def _array_like(source: Source, function: str) -> tuple[Source, str]:
+    """Name the type of all that the kernel takes for an array, which may be numpy's, shortly if that can be."""
+    use = _function(source, function)
+    found = Imports(source).existing("jax.typing", "ArrayLike", use)
+    if (found is None or "." in found) and b"ArrayLike" not in source.text:
+        return apply(source, Imports(source).added("jax.typing", "ArrayLike", "ArrayLike", use)), "ArrayLike"
+    return _named(source, function, "jax.typing", "ArrayLike")
+
+
+def _quantized(source: Source, function: str) -> tuple[Source, str]:
+    """Name the type of quantized pages."""
+    found = Imports(source).existing(f"{_MODULE}.quantization_utils", "QuantizedTensor", _function(source, function))
+    if found is not None:
+        return source, found
+    source, module = _named(source, function, _MODULE, "quantization_utils")
+    return source, f"{module}.QuantizedTensor"
 
 
 def _named(source: Source, function: str, module: str, name: str) -> tuple[Source, str]:
@@ -223,7 +187,7 @@ def _function(source: Source, name: str) -> ast.FunctionDef:
     return next(node for node in source.tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
 
 
-def _relations(wrapper: _Wrapper) -> Iterator[str]:
+def _relations(wrapper: Wrapper) -> Iterator[str]:
     """Yield the relations whose names the function defines, in its own words."""
     axes = set(_CONTRACT.axes)
     for rule in _CONTRACT.rules:

@@ -16,7 +16,7 @@ from codemods.callers import find, importers
 from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
-from codemods.findings import CallSite, Contexts, Finding, Value
+from codemods.findings import CallSite, Contexts, Finding, ProposedFix, Value
 from codemods.nodes import nodes, walk
 from codemods.repairs.literal import Literals
 from codemods.repairs.origins import Origins
@@ -29,7 +29,7 @@ from codemods.values import Reason
 from codemods.values import Value as AbstractValue
 from codemods.verdicts import Judge, Outcome, plain, shown
 from shapecheck.chip import Chip
-from shapecheck.rule import Rule, Verdict
+from shapecheck.rule import Applicability, Rule, Verdict
 
 _CATCHING = frozenset({"TypeError", "Exception", "BaseException"})
 if TYPE_CHECKING:
@@ -123,9 +123,8 @@ def analyse(
         for each in judged:  # several relations of a user share one code
             known = verdicts.get(each.rule.code)
             verdicts[each.rule.code] = each.verdict if known is None else Verdict.worst((known, each.verdict))
-        quantized = frozenset(name for judge in judges[id(site)] for name in judge.quantized)
         sizes = tuple(_known(site, judges[id(site)])) if geometries else ()
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, quantized, sizes))
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, sizes))
         if not site.expected:
             finder = repairs[site.source.path]
             told = {Verdict.VIOLATED, Verdict.UNPROVEN} if commented[site.source.path] else explained
@@ -252,10 +251,10 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
     )
     if repairs is None:
         return finding
-    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known))
+    advice = judge.callee.contract.advice(rule, judge.callee.contract.complete(decisive.known), judge.chips)
     fix = None if site.unreached else repairs.propose(site.node, rule, judged.verdict, judged.outcomes, advice)
-    if fix is not None and any(site.source.holds_magic(edit.start, edit.end) for edit in fix.edits):
-        fix = None  # what is IPython's is for its user to change
+    if fix is not None and not _may_edit(site.source, fix):
+        fix = ProposedFix(Applicability.DISPLAY, advice) if advice else None
     return replace(
         finding,
         values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
@@ -265,6 +264,11 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
         contexts=_contexts(judged, judge.arrival.case),
         fix=fix,
     )
+
+
+def _may_edit(source: Source, fix: ProposedFix) -> bool:
+    """Say whether a fix is for us to make: what is IPython's is for its user to change, and a stub is no program."""
+    return not any(source.holds_magic(edit.start, edit.end) or source.path.endswith(".pyi") for edit in fix.edits)
 
 
 def _worded(reason: Reason | None, source: Source) -> str:

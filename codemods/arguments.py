@@ -60,6 +60,10 @@ examples:
 repairs: another block or mode where it is written down; with --unsafe-fixes also largest_divisor(...) and
 megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule.
 Every result is checked again. A repair that would not do is left out: its finding remains and says why, exit status 1.
+
+output: the report, in any format, goes to standard output; with --diff, or where a file is read from standard input, the patch
+or the repaired file goes there, and the report to standard error. On a terminal a patch is shown in color.
+
 {_EXIT_STATUS}
 With --diff it is 1 as well where there is something to change."""
 
@@ -116,7 +120,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     fix = _command(commands, "fix", "repair calls that break a contract", _FIX_EXAMPLES)
     _add_files(fix)
     _add_report(fix)
-    fix.add_argument("--diff", action="store_true", help="print the changes as a patch instead of making them")
+    fix.add_argument("--diff", action="store_true", help="print the changes as a patch, and make none")
     fix.add_argument("--unsafe-fixes", action="store_true", help="apply fixes that may change meaning or cost as well")
 
     fix.add_argument("--adopt", action="store_true", help="afterwards, call the kernel by `from kernel import paged_attention`")

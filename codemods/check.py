@@ -175,6 +175,7 @@ def examine(
     reports = cache(settings.reports)  # a file may have thousands of findings
     for path, source in sources.items():
         own, sites = findings_of.get(path, []), sites_of.get(path, [])
+        result.notes += [_passed_over(source, line) for line in source.passed_over()]
         if own or reports(UNUSED):
             suppressions = Suppressions(source)
             kept = suppressions.keep(own)
@@ -209,6 +210,13 @@ def summarise(found: Found, examined: Sequence[Examination], errors: Sequence[Fi
     sources = {path: source for each in examined for path, source in each.sources.items()}
     strict = frozenset(path for each in examined if each.project.settings.strict for path in each.sources)
     return Run(report, sources, strict, tuple(sorted(fixed, key=_finding_order)))
+
+
+def _passed_over(source: Source, line: int) -> Note:
+    start = source.line_starts[line - 1]
+    place = source.between(start, start).shown
+    cell = f"in cell {place.cell.number} " if place.cell else ""
+    return Note(source.path, place.line, f"{cell}is IPython's, and not checked: put the call into a line of its own")
 
 
 def _parsed(candidate: Candidate) -> Source | None:

@@ -78,8 +78,7 @@ class Finding:
 class CallSite:
     """A call of a known callee, with the verdict of each rule by its code.
 
-    `quantized` are the arrays of the contract that are quantized in some execution, `geometries` the values with which it is
-    reached, where they were asked for.
+    `geometries` are the values with which it is reached, where they were asked for.
     """
 
     path: str
@@ -87,7 +86,6 @@ class CallSite:
     callee: str
     contract: str
     verdicts: Mapping[str, Verdict]
-    quantized: frozenset[str] = frozenset()
     geometries: Sequence[Geometry] = ()
 
 

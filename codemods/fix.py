@@ -16,7 +16,7 @@ from codemods.promises import Group, Key, broken_promises, compatible, edits_of,
 from codemods.rewrite import RewriteError, apply, inspect, origin
 from codemods.source import Source, SourceError, Span
 from codemods.write import WriteError
-from shapecheck.rule import Applicability
+from shapecheck.rule import Applicability, Verdict
 
 _ROUNDS = 10
 
@@ -112,13 +112,15 @@ class _Repair:
             adoption = adopt(source, sites, root)
             if not adoption.notes or path.endswith(".pyi"):
                 continue
-            before = self.current
-            self._examine({path: adoption.source})
-            if broken_promises(before, self.current, [Group((), {path: ()})]):
+            notes, before = adoption.notes, self.current
+            if adoption.source is not source:
+                self._examine({path: adoption.source})
+            if broken := broken_promises(before, self.current, [Group((), {path: ()})]):
                 self._examine({path: source})
-            else:
-                at_first = [(self._span_at_first(path, span), text) for span, text in adoption.notes]
-                self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
+                reason = next(iter(broken[0].values()))
+                notes = [(notes[0][0], f"not adopted: {reason}")]
+            at_first = [(self._span_at_first(path, span), text) for span, text in notes]
+            self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
 
     def changed(self) -> list[str]:
         """Return the files that are not as they were."""
@@ -160,13 +162,18 @@ class _Repair:
         return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
 
     def _choose(self) -> list[Finding]:
-        """Return findings whose fixes do not get in each other's way; those of an outer call come first."""
+        """Return findings whose fixes do not get in each other's way.
+
+        Those of an outer call come first; of one call, those of what fails, as the other verdicts may change by them.
+        """
         chosen: list[Finding] = []
         made: dict[str, set[Edit]] = {}
         order = {path: number for number, path in enumerate(self.current.sources)}
-        for finding in sorted(
-            self.current.kept, key=lambda each: (order[each.path], each.call.start, -each.call.end, each.span.start)
-        ):
+
+        def precedence(each: Finding) -> tuple[int, int, int, bool, int]:
+            return order[each.path], each.call.start, -each.call.end, each.verdict is not Verdict.VIOLATED, each.span.start
+
+        for finding in sorted(self.current.kept, key=precedence):
             if not self._may_fix(finding):
                 continue
             edits = edits_of([finding])

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 
 from codemods.files import NOTEBOOK
 from codemods.source import Cell, Source, SourceError, Span, parse
+from codemods.words import Words
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)  # what stands for one character
 _PYTHON_CELLS = frozenset(("capture", "debug", "ipytest", "prun", "python", "python3", "time", "timeit"))  # as ruff has it
 _MAGIC = re.compile(r"[ \t]*(?:[%!?]|[\w.()\[\]'\"]+[ \t]*\?{1,2}[ \t]*$)")
 _ASSIGNED = re.compile(r"[ \t]*[\w.,()\[\]'\" \t]+=[ \t]*(?=[%!]\S)")
-_TIMED = re.compile(r"([ \t]*)%time(?:it)?(?:[ \t]+-(?:[nrp][ \t]*\d+|[tcqo]+))*[ \t]+(?=\S)")
-_EXPANDED = re.compile(r"[{$]|:=")  # IPython puts values in the place of names, or assigns elsewhere than it seems
+_TIMED = re.compile(r"([ \t]*)%time(it)?(?:[ \t]+-(?:[nrp][ \t]*\d+|[tcqo]+))*[ \t]+(?=\S)")
+_EXPANDED = re.compile(r"[{$]")  # IPython puts values in the place of names
 _UNKNOWN = "\N{LATIN LETTER WYNN}"  # a name that nothing binds, for a value that only IPython knows
 
 
@@ -112,6 +113,13 @@ class Notebook(Source):
         before = self.text[self.line_starts[self._places[index].first - 1] : self.line_starts[line - 1]].decode()
         position = _places(self._json, self._cells[index])[len(before) + column - 1]
         return self._json.count("\n", 0, position) + 1, position - self._json.rfind("\n", 0, position)
+
+    def passed_over(self) -> Iterator[int]:
+        """Yield the lines that are IPython's and name a kernel, so that somebody may think that they are checked."""
+        words = Words()
+        for number, (line, code) in enumerate(zip(self.text.split(b"\n"), self.code.split(b"\n"), strict=True), 1):
+            if line != code and words.occur_in(line) and not words.occur_in(code):
+                yield number
 
     @cached_property
     def _places(self) -> list[Cell]:
@@ -266,17 +274,22 @@ def _python(text: str, place: Cell) -> str:
 
 
 def _timed(line: str) -> str | None:
-    """Return the line of a magic that times an expression, with the expression as it is: `%timeit f(x)` as `0,     f(x)`."""
+    """Return the line of a magic that runs its code, with the code as it is: `%timeit f(x)` as `0,     f(x)`.
+
+    What `%time` runs may assign, for those who come after: `%time y = f(x)` is `0;    y = f(x)`.
+    """
     found = _TIMED.match(line)
     if found is None or _EXPANDED.search(line):
         return None
-    code = found[1] + "0,".ljust(found.end() - found.end(1)) + line[found.end() :]
-    try:
-        parse(f"({line[found.end() :]}\n)")  # one expression, and no assignment
-        parse(code.strip())
-    except SourceError:
-        return None
-    return code
+    code = line[found.end() :]
+    once = found[2] is None
+    for separator, whole in ((",", f"({code}\n)"), (";", code)):  # an expression by itself, or statements
+        if (separator == ";" and not once) or (separator == "," and ":=" in code):
+            continue
+        masked = found[1] + f"0{separator}".ljust(found.end() - found.end(1)) + code
+        if _error(whole) is None and _error(masked.strip()) is None:
+            return masked
+    return None
 
 
 def _masked(line: str, instead: str = "") -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 
 from codemods.callers import find
-from codemods.findings import CallSite
 from codemods.nodes import nodes, walk
 from codemods.source import Source
+from codemods.wrappers import Wrapper, listed
 
-_QUANTIZED = (b"QuantizedTensor", b"quantize_to_int8")
 _ASKING = frozenset(("isinstance", "hasattr", "getattr", "type"))
 
 
@@ -22,34 +21,22 @@ class Refusals:
     Args:
         source: the file.
         root: the folder from which the tree's modules are imported.
-        sites: the call sites of the file.
     """
 
-    def __init__(self, source: Source, root: Path, sites: Collection[CallSite]) -> None:
+    def __init__(self, source: Source, root: Path) -> None:
         self._source = source
         self._root = root
-        self._sites = {site.span.start: site for site in sites}
 
-    def reason(self, function: ast.FunctionDef, call: ast.Call, given: Mapping[str, str]) -> str:
-        """Return why annotations of arrays would refuse calls that are right; empty if nothing speaks against them.
-
-        Args:
-            function: the function that hands its parameters on.
-            call: the call of the kernel in it.
-            given: the parameters by the kernel's names of what they are given for.
-        """
-        quantized = self._sites[self._source.span(call).start].quantized
-        if names := sorted(given[name] for name in quantized if name in given):
-            return f"a caller gives it quantized {_listed(names)}"
-        if any(word in self._source.text for word in _QUANTIZED):
-            return "the file names quantized pages, which it may be given"
+    def reason(self, wrapper: Wrapper) -> str:
+        """Return why annotations of arrays would refuse calls that are right; empty if nothing speaks against them."""
+        function, given = wrapper.function, wrapper.given
         parameters = set(given.values())
         if names := sorted(parameters & set(_asked(function))):
-            return f"it asks what {_listed(names)} is"
+            return f"it asks what {listed(names)} is"
         for source in self._callers:
             for node in nodes(source.tree, ast.Call):
                 if _called(node) == function.name and (names := sorted(parameters & set(_none(function, node)))):
-                    return f"{source.path}:{node.lineno} gives it None for {_listed(names)}"
+                    return f"{source.path}:{node.lineno} gives it None for {listed(names)}"
         return ""
 
     @cached_property
@@ -57,11 +44,7 @@ class Refusals:
         return [self._source, *find([self._source], self._root).sources]
 
 
-def _listed(names: Collection[str]) -> str:
-    return " and ".join(f"`{name}`" for name in names)
-
-
-def _asked(function: ast.FunctionDef) -> Iterator[str]:
+def _asked(function: ast.AST) -> Iterator[str]:
     """Yield the names whose kind the function asks for: `x is None`, `isinstance(x, ...)`, `if x`, `x or y`."""
     for node in walk(function):
         match node:
@@ -91,7 +74,7 @@ def _called(call: ast.Call) -> str:
             return ""
 
 
-def _none(function: ast.FunctionDef, call: ast.Call) -> Iterator[str]:
+def _none(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) -> Iterator[str]:
     """Yield the parameters for which a call writes None, or a choice of which one is None."""
     arguments = function.args
     positional = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]

@@ -9,6 +9,7 @@ import sys
 import tokenize
 import warnings
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
@@ -96,6 +97,10 @@ class Source:
         """Say whether the lines of a piece of text hold something that is IPython's."""
         lines = slice(self.text.rfind(b"\n", 0, start) + 1, (self.text + b"\n").find(b"\n", end))
         return self.text[lines] != self.code[lines]
+
+    def passed_over(self) -> Iterable[int]:
+        """Return the lines of a notebook that are no Python, and of which one might think otherwise."""
+        return ()
 
     def cell_at(self, line: int) -> Cell | None:
         """Return the cell of a notebook that a line is in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from codemods.formulas import Formula, both, integers
 from codemods.search import counterexample
 from codemods.splitting import consistent, follows
 from codemods.terms import Term, symbols
-from codemods.values import Opaque, Quantized, Reason, Value, describe, is_constant
+from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import CHIP_FACTS, Chip
 from shapecheck.contract import ON_TPU
 from shapecheck.relation import UNKNOWN, Relation
@@ -76,13 +76,6 @@ class Judge:
         on_tpu = (self.callee.on_tpu or bool(self.chips)) and not self.arrival.interpreted and contract.uses_tpu(self.constants)
         facts = self.chips[0].facts if self.chips else {}
         return (*contract.applicable({**self._held, **facts, ON_TPU: on_tpu}), FITS)
-
-    @property
-    def quantized(self) -> Iterator[str]:
-        """The arguments that are quantized arrays, or may be."""
-        for name, value in self.arguments.items():
-            if any(isinstance(each, Quantized) for _, each in geometry.alternatives(value)):
-                yield name
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -239,29 +239,37 @@ class Contract:
         chips = (chip for chip in CHIPS if chip.generation >= FIRST_GENERATION)
         return any(rule.judge({**values, **chip.facts}) is Verdict.VIOLATED for chip in chips for rule in rules)
 
-    def permits(self, parameter: str, value: Any, values: Values) -> Verdict:
-        """Return the verdict of all rules that speak of a parameter, taken together, if it had this value."""
-        changed = self.complete({**values, parameter: value})
-        speaking = (rule for rule in self.applicable(changed) if parameter in rule.names and not rule.is_hint)
-        return Verdict.worst(rule.judge(changed) for rule in speaking)
+    def permits(self, parameter: str, value: Any, values: Values, chips: Sequence[Chip] = ()) -> Verdict:
+        """Return the verdict of all rules that speak of a parameter, taken together, if it had this value.
 
-    def choices(self, rule: Rule, values: Values) -> Iterator[Any]:
-        """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule.
+        It may break none on any of the `chips` either; what cannot be told of a chip is no obstacle.
+        """
+        changed = self.complete({**values, parameter: value})
+        if any(self._permits(parameter, {**changed, **chip.facts}) is Verdict.VIOLATED for chip in chips):
+            return Verdict.VIOLATED
+        return self._permits(parameter, changed)
+
+    def _permits(self, parameter: str, values: Values) -> Verdict:
+        speaking = (rule for rule in self.applicable(values) if parameter in rule.names and not rule.is_hint)
+        return Verdict.worst(rule.judge(values) for rule in speaking)
+
+    def choices(self, rule: Rule, values: Values, chips: Sequence[Chip] = ()) -> Iterator[Any]:
+        """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule; see `permits`.
 
         It stops before a better value of which that cannot be told, so that the first one is the best.
         """
         if not isinstance(rule.fix, Fix):
             return
         for choice in rule.fix.choices(values):
-            verdict = self.permits(rule.fix.parameter, choice, values)
+            verdict = self.permits(rule.fix.parameter, choice, values, chips)
             if verdict is Verdict.UNPROVEN:
                 return
             if verdict is Verdict.PROVEN:
                 yield choice
 
-    def advice(self, rule: Rule, values: Values) -> str:
+    def advice(self, rule: Rule, values: Values, chips: Sequence[Chip] = ()) -> str:
         """Return in words what would be legal instead; empty where nothing can be said."""
-        legal = list(self.choices(rule, values))
+        legal = list(self.choices(rule, values, chips))
         if all(isinstance(choice, int) for choice in legal):
             legal.sort()
         shown = legal if len(legal) <= 12 else [*legal[:6], "...", *legal[-5:]]

@@ -399,6 +399,35 @@ class TestDiff:
         subprocess.run(["git", "apply"], input=patch, check=True, capture_output=True)
         assert path.read_bytes() == data.replace(b"block=4", b"block=3")
 
+    def test_git_applies_it_in_a_folder_of_a_repository(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        subprocess.run(["git", "init", "-q"], check=True)
+        contents = {
+            "sub/a.py": BAD.encode(),
+            "sub/deep/no newline.py": BAD.rstrip().encode(),
+            "sub/deep/crlf.py": BAD.replace("\n", "\r\n").encode(),
+            "sub/legal.py": BAD.replace("block=4", "block=3").encode(),
+        }
+        for name, data in contents.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_bytes(data)
+        monkeypatch.chdir("sub")
+        _, patch, _ = bytes_of(monkeypatch, "fix", "--diff")
+        subprocess.run(["git", "apply", "--check"], input=patch, check=True, capture_output=True)
+        subprocess.run(["git", "apply"], input=patch, check=True, capture_output=True)
+        monkeypatch.chdir("..")
+        for name, data in contents.items():
+            assert Path(name).read_bytes() == data.replace(b"block=4", b"block=3")
+
+    def test_the_report_goes_to_standard_error_in_any_format(self, run: Runner) -> None:
+        Path("a.py").write_text(BAD)
+        assert run("fix", "--diff", "--output-format", "json") == 1
+        assert run.out.startswith("--- a/a.py\n+++ b/a.py\n")
+        assert json.loads(run.err)["summary"]["fixed"] == 0
+        assert Path("a.py").read_text() == BAD
+        assert run("fix", "--output-format", "json") == 0
+        assert json.loads(run.out)["summary"]["fixed"] == 1
+        assert run.err == ""
+
     def test_it_says_what_would_be_fixed_and_what_remains(self, run: Runner) -> None:
         Path("a.py").write_text(BAD.replace("block=4", "block=4, mode='kv_head'"))
         assert run("fix", "--diff") == 1

@@ -72,6 +72,53 @@ MUTATIONS = {  # with the code of what is wrong then, and how often that is so a
 }
 
 
+FORMS = (  # a statement above the first function, and what stands at the call
+    ("A{n} = B{n} = {block}", "B{n}"),
+    ("A{n}, (B{n}, C{n}) = 1, ({block}, 2)", "B{n}"),
+    ("BASE{n} = {{'block': 1}}; D{n} = {{**BASE{n}, 'block': {block}}}", "D{n}['block']"),
+    ("class K{n}: block = {block}", "K{n}.block"),
+    ("KEY{n} = -1; L{n} = [1, {block}]", "L{n}[KEY{n}]"),
+    ("M{n} = {block} if True else 1", "M{n}"),
+)
+
+
+def written_elsewhere(source: Source, lines: set[int]) -> Iterator[Edit]:
+    """Write the literal blocks above all functions, each another way, and wrong."""
+    statements: list[str] = []
+    for node in ast.walk(source.tree):
+        edit = other_block(source, node) if isinstance(node, ast.Call) and node.lineno in lines else None
+        if edit is not None:
+            statement, name = (
+                text.format(n=len(statements), block=edit.replacement) for text in FORMS[len(statements) % len(FORMS)]
+            )
+            statements.append(f"{statement}\n")
+            yield Edit(edit.start, edit.end, name)
+    code = (each for each in source.tree.body if not isinstance(each, ast.Import | ast.ImportFrom | ast.Expr))
+    first = next(code)
+    line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
+    yield Edit(source.line_starts[line - 1], source.line_starts[line - 1], "".join(statements))
+
+
+def test_what_is_wrong_elsewhere_is_repaired_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    repaired = 0
+    for path in sorted(CASES.glob("*.py")):
+        source, before, legal = as_it_is(path)
+        edits = sorted(written_elsewhere(source, legal), key=lambda edit: edit.start)
+        wrong = Source("a.py", splice(source.text, edits))
+        codes, _ = violations(wrong, tmp_path)
+        if codes["SC102"] <= before["SC102"]:
+            continue
+        Path("a.py").write_bytes(wrong.data)
+        _, [change] = fix(discover(["a.py"], Configuration(), Words()), analyse, None, unsafe=True)
+        after, _ = violations(Source("a.py", change.after), tmp_path)
+        assert after["SC102"] <= before["SC102"], path.name
+        assert after.total() <= before.total(), path.name
+        statements = edits[0].replacement.splitlines()
+        repaired += len(set(statements) - set(change.after.decode().splitlines()))
+    assert repaired >= 10
+
+
 def seeded(source: Source, mutation: Mutation, lines: set[int]) -> Iterator[Edit]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and node.lineno in lines and (edit := mutation(source, node)) is not None:

@@ -14,7 +14,7 @@ from codemods import analyse as real
 from codemods.check import Run, check
 from codemods.config import Configuration, Settings
 from codemods.files import discover
-from codemods.findings import Edit
+from codemods.findings import Edit, Note
 from codemods.fix import fix
 from codemods.ignores import add_ignores
 from codemods.notebook import Notebook, source_of
@@ -24,6 +24,7 @@ from codemods.source import SourceError
 from codemods.suppress import Suppressions, skips_file
 from codemods.words import Words
 from codemods.write import write
+from shapecheck.rule import Applicability
 
 from .fake_analysis import GOOD, IMPORT, analyse
 from .test_damage import CALL as CALL_OF_JAX
@@ -120,6 +121,9 @@ class TestCells:
             ("if x:\n\t%timeit -n 10 -r3 -qo f(x)[0]", "if x:\n\t0,                    f(x)[0]"),
             ("%timeit x = f(y)", "################"),
             ("%timeit (x := f(y))", "###################"),
+            ("%time x = f(y)\n%time (x := f(y))", "0;    x = f(y)\n0;    (x := f(y))"),
+            ("if x:\n  %time a, b = 1, 2; import c", "if x:\n  0;    a, b = 1, 2; import c"),
+            ("%time for x in y: pass\n%time x = {n}", "######################\n#############"),
             ("%timeit f({n}, $m)", "##################"),
             ("%timeit f(\nx = 1", "##########\nx = 1"),
             ("%timeit f(x); g(x)", "##################"),
@@ -345,13 +349,15 @@ def test_a_constant_that_a_notebook_imports_is_not_changed(cell: str) -> None:
     assert Path("a.py").read_text() != text
 
 
-@pytest.mark.parametrize("line", ["%timeit {}", "%time {}", "%timeit -n 10 {}.block_until_ready()"])
+@pytest.mark.parametrize("line", ["%timeit {}", "%time {}", "%time out = {}", "%timeit -n 10 {}.block_until_ready()"])
 def test_a_call_that_is_timed_is_checked_and_not_changed(line: str) -> None:
     data = notebook(HEAD, line.format(CALL_OF_JAX) + "\n")
     Path("a.ipynb").write_bytes(data)
     run = check(found(), real.analyse)
     [finding] = run.report.findings
-    assert (finding.code, finding.fix) == ("SC102", None)
+    assert finding.code == "SC102"
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.DISPLAY
     run, changes = fix(found(), real.analyse, put)
     assert (run.report.findings[0].code, changes) == ("SC102", [])
     assert Path("a.ipynb").read_bytes() == data
@@ -362,3 +368,24 @@ def test_a_value_that_a_timed_call_is_given_is_repaired_where_it_stands() -> Non
     run, [_] = fix(found(), real.analyse, put)
     assert run.report.findings == []
     assert "BLOCK = 3" in sources(Path("a.ipynb").read_bytes())[0]
+
+
+def test_what_a_timed_statement_assigns_is_known() -> None:
+    Path("a.ipynb").write_bytes(notebook(f"{HEAD}BLOCK = 4\n", "%time BLOCK = 3\n", CALL_OF_JAX.replace("=4", "=BLOCK")))
+    run = check(found(), real.analyse)
+    assert run.report.findings == []
+    assert run.report.call_sites[0].verdicts["SC102"] == "proven"
+
+
+def test_a_cell_that_is_timed_is_checked_and_fixed() -> None:
+    Path("a.ipynb").write_bytes(notebook(HEAD, f"%%time\nout = {CALL_OF_JAX}\n"))
+    run, [_] = fix(found(), real.analyse, put)
+    assert run.report.findings == []
+    assert sources(Path("a.ipynb").read_bytes())[1] == f"%%time\nout = {CALL_OF_JAX.replace('=4', '=3')}\n"
+
+
+def test_a_line_that_is_passed_over_though_it_calls_a_kernel_is_told() -> None:
+    Path("a.ipynb").write_bytes(notebook(HEAD, f"x = 1\n%time for _ in range(3): {CALL_OF_JAX}\n!ls\n"))
+    run = check(found(), real.analyse)
+    [note] = run.report.notes
+    assert note == Note("a.ipynb", 2, "in cell 3 is IPython's, and not checked: put the call into a line of its own")

@@ -19,9 +19,11 @@ def _rows(decorator: ast.expr, function: Function) -> Iterator[dict[str, ast.exp
     if not isinstance(decorator, ast.Call):
         return
     called = ast.unparse(decorator.func).rpartition(".")[2]
-    if called == "parametrize" and len(decorator.args) == 2 and isinstance(decorator.args[1], ast.List | ast.Tuple):
-        names = _names(decorator.args[0])
-        for row in decorator.args[1].elts:
+    named = {keyword.arg: keyword.value for keyword in decorator.keywords}
+    given = dict(zip(("argnames", "argvalues"), decorator.args, strict=False)) | named
+    if called == "parametrize" and isinstance(values := given.get("argvalues"), ast.List | ast.Tuple) and "argnames" in given:
+        names = _names(given["argnames"])
+        for row in values.elts:
             if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
                 yield dict(zip(names, row.args, strict=False))
             elif len(names) == 1:

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from codemods.findings import ProposedFix
 from codemods.repairs.imports import Imports
 from codemods.repairs.literal import divides
-from codemods.repairs.origins import is_literal
 from codemods.repairs.site import Site, replacing, shown
+from codemods.repairs.trails import is_literal
 from codemods.repairs.tree import Tree
 from codemods.source import Source
 from codemods.values import Quantized
 from codemods.verdicts import Judge
+from shapecheck.chip import CHIP_FACTS
 from shapecheck.rule import Applicability, Computed, Fix
 
 
@@ -51,17 +52,20 @@ class Computations:
             place = self._place(site, fix.parameter, node)
             return self._raised(place, fix.at_least) if divides(place) else None
         node = site.argument(fix.parameter)
-        if node is None or fix.computed is None or not self._may_compute(node, fix.computed):
+        if node is None or fix.computed is None or not self._may_compute(site, node, fix.computed):
             return None
         if fix.computed.limit:
             return self._limited(site, node, fix, fix.computed)
         return self._called(node, fix.computed, [self._size(site, name) for name in fix.computed.sizes])
 
-    def _may_compute(self, node: ast.expr, computed: Computed) -> bool:
+    def _may_compute(self, site: Site, node: ast.expr, computed: Computed) -> bool:
         """Without a limit nothing stays of the present value: only a literal, or a choice of some, may go.
 
-        A function that asks JAX for the device is not for a program of torch, which holds the device.
+        A function that asks JAX for the device is not for a program of torch, which holds the device; and what it answers on
+        a chip that is declared, nobody could check.
         """
+        if computed.imports_jax and not CHIP_FACTS.isdisjoint(site.rule.names):
+            return False
         if computed.limit:
             return True
         if isinstance(node, ast.Name):

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from codemods import geometry
 from codemods.callees import Callee
 from codemods.findings import Edit, ProposedFix
-from codemods.repairs.origins import Origins, Trail
+from codemods.repairs.origins import Origins
 from codemods.repairs.site import Site, replacing, rewriting
+from codemods.repairs.trails import Trail
 from codemods.repairs.tree import Tree
 from codemods.verdicts import Judge
 from shapecheck.rule import Applicability, Fix, Rule, Verdict
@@ -72,7 +73,7 @@ class Literals:
             ours = [use for use in served if id(use.judge) in here]
             old = ours[0].trail.value
             value = _best(site, fix, [use.known for use in ours if id(use.judge) in failing], [use.known for use in ours])
-            if value is None or not all(_permits(use.judge.callee, fix, value.new, use.known) for use in served):
+            if value is None or not all(_permits(use.judge, fix, value.new, use.known) for use in served):
                 return None
             always = all(id(use.judge) in failing for use in ours)
             if not isinstance(value.new, int) and not (always and all(_breaks(fix, use) for use in served)):
@@ -151,20 +152,22 @@ def _best(site: Site, fix: Fix, failing: Sequence[Known], served: Sequence[Known
     """Return the best value for a failing execution that is legal in all that it would serve."""
     if not failing:
         return None
-    for value in site.callee.contract.choices(site.rule, site.callee.contract.complete(failing[0])):
-        if all(_permits(site.callee, fix, value, known) for known in served):
+    judge, contract = site.outcomes[0][0], site.callee.contract
+    for value in contract.choices(site.rule, contract.complete(failing[0]), judge.chips):
+        if all(_permits(judge, fix, value, known) for known in served):
             return _Value(value)
     return None
 
 
-def _permits(callee: Callee, fix: Fix, value: Any, known: Known) -> bool:
-    return callee.contract.permits(fix.parameter, value, callee.contract.complete(known)) is Verdict.PROVEN
+def _permits(judge: Judge, fix: Fix, value: Any, known: Known) -> bool:
+    contract = judge.callee.contract
+    return contract.permits(fix.parameter, value, contract.complete(known), judge.chips) is Verdict.PROVEN
 
 
 def _breaks(fix: Fix, use: _Use) -> bool:
     """Say whether a value that a call has is illegal there for certain."""
-    contract = use.judge.callee.contract
-    return contract.permits(fix.parameter, use.trail.value, contract.complete(use.known)) is Verdict.VIOLATED
+    contract, chips = use.judge.callee.contract, use.judge.chips
+    return contract.permits(fix.parameter, use.trail.value, contract.complete(use.known), chips) is Verdict.VIOLATED
 
 
 def _varies(site: Site, fix: Fix) -> bool:

@@ -8,72 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from codemods.evaluate.machine import Arrival, Caller, Given
 from codemods.nodes import nodes
 from codemods.repairs.cases import cases
-from codemods.repairs.scopes import Function, Variable
+from codemods.repairs.displays import NotWritten, constant, differs, parts, read_from
+from codemods.repairs.fields import Field, attribute_reads, classes_with, default_of, given_to, is_reflected, is_tuple, set_in
+from codemods.repairs.scopes import Function, Path, Variable
+from codemods.repairs.trails import LONGEST, Search, Trail, is_literal
 from codemods.repairs.tree import Tree
 from codemods.values import same
-
-_LONGEST = 24  # names that one value is handed on through
-_GETTERS = frozenset(("getattr", "attrgetter"))
-_REFLECTION = frozenset(("vars", "__dict__", "asdict", "astuple", "_asdict"))
-
-
-def is_literal(node: ast.expr) -> bool:
-    """Say whether an expression is a literal number, string or None."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and node.value is not Ellipsis
-
-
-class Field(NamedTuple):
-    """The attributes of one name, of any object, in a file."""
-
-    file: ast.Module
-    name: str
-
-    def __hash__(self) -> int:
-        return hash((id(self.file), self.name))
-
-
-@dataclass(frozen=True)
-class Trail:
-    """The way of a value from its literal to the kernel.
-
-    Attributes:
-        literal: where it is written down.
-        reads: the ids of the expressions that read it on the way.
-        holders: the variables and attributes that hold it on the way, or hold what holds it.
-        annotated: whether a variable on the way has a type annotation.
-    """
-
-    literal: ast.expr
-    reads: frozenset[int] = frozenset()
-    holders: frozenset[Variable | Field] = frozenset()
-    annotated: bool = False
-
-    @property
-    def value(self) -> Any:
-        return ast.literal_eval(self.literal)
-
-    def via(self, reads: Iterable[ast.expr], *holders: Variable | Field, annotated: bool = False) -> Trail:
-        """Return the trail that goes on through the holders, and is read from them."""
-        all_reads, all_holders = self.reads | set(map(id, reads)), self.holders | set(holders)
-        return replace(self, reads=all_reads, holders=all_holders, annotated=self.annotated or annotated)
-
-
-@dataclass(frozen=True)
-class _Search:
-    """One search: the value that is looked for, and what was being executed where the expression stands."""
-
-    value: Any
-    callers: Sequence[Caller] = ()
-    case: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    left: int = _LONGEST
 
 
 class Origins:
@@ -91,13 +37,17 @@ class Origins:
             parameter: the argument's name as the callee spells it.
             value: its value.
         """
-        search = _Search(value, arrival.callers, arrival.case)
-        found = self._spread(arrival.source[1], parameter, search) if node is None else self._trail(node, search)
+        search = Search(value, arrival.callers, arrival.case)
+        if node is not None:
+            found = self._trail(node, (), search)
+        else:
+            spread = [keyword.value for keyword in arrival.source[1].keywords if keyword.arg is None]
+            found = self._lone((self._trail(each, (parameter,), search) for each in spread), value)
         return found if found is not None and same(found.value, value) else None
 
     def trail_of(self, node: ast.expr, value: Any) -> Trail | None:
         """Return the way of a value that an expression has wherever it is executed."""
-        found = self._trail(node, _Search(value))
+        found = self._trail(node, (), Search(value))
         return found if found is not None and same(found.value, value) else None
 
     def free(self, trails: Sequence[Trail]) -> bool:
@@ -108,206 +58,213 @@ class Origins:
     def _free(self, holder: Variable | Field, read: set[int]) -> bool:
         if isinstance(holder, Variable):
             return self.tree.has_no_other_reads(holder, read)
-        if self.tree.is_mentioned(holder.name, holder.file) or _is_reflected(holder):
-            return False
-        return all(id(node) in read for node in _attribute_reads(holder))
+        for file in self.tree.files_mentioning(holder.name, holder.file):
+            if file is None or is_reflected(file, holder.name):
+                return False
+            if any(id(node) not in read for node in attribute_reads(file, holder.name)):
+                return False
+        return not any(is_tuple(cls) and self._may_be_unpacked(cls) for cls in classes_with(holder.file, holder.name))
 
-    def _trail(self, node: ast.expr | None, search: _Search) -> Trail | None:
+    def _may_be_unpacked(self, cls: ast.ClassDef) -> bool:
+        """Say whether an object of a class is more than made and asked for its attributes."""
+        for call in self.tree.calls_of(cls):
+            file = self.tree.scopes_of(call)
+            asked = {id(node.value) for node in nodes(file.tree, ast.Attribute)}
+            kept = [uses.reads for uses in file.uses.values() if uses.lone_value is call]
+            if id(call) not in asked and not (kept and all(id(read) in asked for read in kept[0])):
+                return True
+        return False
+
+    def _trail(self, node: ast.expr | None, path: Path, search: Search) -> Trail | None:
+        """Follow the part of an expression's value that a path leads to; an empty path leads to the value itself."""
         if node is None or search.left == 0 or not self.tree.holds(node):
             return None
-        if is_literal(node):
+        if not path and is_literal(node):
             return Trail(node)
         search = replace(search, left=search.left - 1)
         match node:
             case ast.Name():
-                return self._of_variable(node, search)
+                return self._of_variable(node, path, search)
             case ast.NamedExpr(target=target, value=value):
-                found = self._trail(value, search)
+                found = self._trail(value, path, search)
                 return found.via([], *self.tree.variables(target)) if found is not None else None
-            case ast.Attribute(attr=name):
-                if self.tree.variables(node):
-                    return self._of_variable(node, search)
-                field = Field(self.tree.scopes_of(node).tree, name)
-                if any(self.tree.is_enum(cls) for cls in _classes_with(field)):
-                    return None  # the value of an enum's member is what the member is called by: another one is another member
-                values = self._lone(_attribute_values(field), search)
-                return values.via([node], field) if values is not None else None
-            case ast.Subscript(value=held, slice=ast.Constant(value=key)):
-                return self._of_entry(held, key, search)
+            case ast.Attribute():
+                return self._of_variable(node, path, search) if self.tree.variables(node) else self._of_field(node, path, search)
+            case ast.Subscript(value=held, slice=index):
+                key = constant(index)
+                if key is None and (value := self.tree.value(index)) is not None:
+                    key = constant(value)
+                return self._trail(held, (key, *path), search) if key is not None else None
+            case ast.IfExp(body=first, orelse=second):
+                return self._lone((self._trail(each, path, search) for each in (first, second)), search.value)
             case _:
-                return None
+                return self._of_display(node, path, search) if path else None
 
-    def _of_variable(self, node: ast.expr, search: _Search) -> Trail | None:
+    def _of_display(self, node: ast.expr, path: Path, search: Search) -> Trail | None:
+        """Follow an entry of a dict, `{**base, "block": 4}`, or an element of a tuple or list."""
+        try:
+            for part in parts(node, path[0]):
+                if not part.whole:
+                    return self._trail(part.node, path[1:], search)
+                if not self._lacks(part.node, path[0]):
+                    return self._trail(part.node, path, search)
+        except NotWritten:
+            pass
+        return None
+
+    def _lacks(self, node: ast.expr, key: Any, left: int = LONGEST) -> bool:
+        """Say whether a dict certainly has no such key when it is made; what adds one later is another read of its name."""
+        value = self.tree.value(node) if isinstance(node, ast.Name | ast.Attribute) else node
+        if value is None or left == 0:
+            return False
+        if isinstance(value, ast.Name | ast.Attribute):
+            return self._lacks(value, key, left - 1)
+        try:
+            return all(part.whole and self._lacks(part.node, key, left - 1) for part in parts(value, key))
+        except NotWritten:
+            return False
+
+    def _of_variable(self, node: ast.expr, path: Path, search: Search) -> Trail | None:
         """Follow a name, or `module.name`, to what its variable is set to."""
         variables = self.tree.variables(node)
         if not variables:
             return None
         uses, (*_, variable) = self.tree.uses(variables[-1]), variables
-        if isinstance(variable.scope, ast.ClassDef) and self.tree.is_enum(variable.scope):
+        holders, scope = list(variables), variable.scope
+        if isinstance(scope, ast.ClassDef) and self.tree.is_enum(scope):
             return None
         if (value := uses.lone_value) is not None:
-            found = self._trail(value, search)
-        elif uses.only_parameter and isinstance(variable.scope, Function):
-            found = self._of_parameter(variable.scope, variable.name, search)
+            found = self._trail(value, path, search)
+        elif uses.lone_part is not None:
+            value, own = uses.lone_part
+            holders += self.tree.scopes_of(scope).sharing(value, (*own, *path))
+            found = self._trail(value, (*own, *path), search)
+        elif uses.only_parameter and isinstance(scope, Function):
+            found = self._of_parameter(scope, variable.name, path, search)
         elif uses.lone_loop is not None:
-            found = self._of_loop(*uses.lone_loop, search)
+            elements, own = uses.lone_loop
+            found = self._lone(self._elements(elements, (*own, *path), search), search.value)
         else:
             return None
-        return found.via([node], *variables, annotated=uses.annotated) if found is not None else None
+        reads = [node, *(self._reads_of_others(variable, path) if path else ())]
+        return found.via(reads, *holders, annotated=uses.annotated) if found is not None else None
 
-    def _of_loop(self, elements: ast.expr, position: int | None, search: _Search) -> Trail | None:
-        """Follow the variable of a loop to the only one of the elements that has the value, each as the display writes it."""
-        names: list[ast.expr] = []
-        while (value := self.tree.value(elements)) is not None and len(names) < _LONGEST:
-            names.append(elements)
-            elements = value
-        if not isinstance(elements, ast.Tuple | ast.List):
-            return None
-        parts: list[ast.expr] = elements.elts
-        if position is not None:
-            parts = [
-                each.elts[position] for each in parts if isinstance(each, ast.Tuple | ast.List) and position < len(each.elts)
-            ]
-        found = [each for each in parts if is_literal(each) and same(ast.literal_eval(each), search.value)]
-        return Trail(found[0]).via(names, *self._all_variables(names)) if len(found) == 1 else None
-
-    def _all_variables(self, names: Iterable[ast.expr]) -> Iterator[Variable]:
-        for name in names:
-            yield from self.tree.variables(name)
-
-    def _of_parameter(self, function: Function, name: str, search: _Search) -> Trail | None:
-        """Follow a parameter to what its function was called with: by a caller, by the cases of a test, or to make an object."""
-        depth, caller = _caller(search.callers, function)
-        if caller is None:
-            return self._of_maker(function, name, search)
-        if caller.given is None:
-            literal = _of_case(function, name, search.case)
-            return Trail(literal) if literal is not None else None
-        return self._trail(_argument(function.args, caller.given, name), replace(search, callers=search.callers[:depth]))
-
-    def _of_maker(self, function: Function, name: str, search: _Search) -> Trail | None:
-        """Follow a parameter of `__init__`, which is done by the time of the call, to what objects of the file are made with."""
-        scopes = self.tree.scopes_of(function)
-        maker = scopes.scope_of(function)
-        if not isinstance(maker, ast.ClassDef):
-            return None
-        given: list[Given] = [
-            {**dict(enumerate(call.args, 1)), **{each.arg or "": each.value for each in call.keywords}}
-            for call in _calls(scopes.tree, maker.name)
-        ]
-        found = [_argument(function.args, each, name) for each in (*given, {})]
-        return self._lone({id(node): node for node in found if node is not None}.values(), search)
-
-    def _of_entry(self, holder: ast.expr, key: Any, search: _Search) -> Trail | None:
-        """Follow an entry of a dict, `options["block"]`."""
-        names: list[ast.expr] = []
-        reads: list[ast.expr] = []
-        found = self._trail(self._entry(holder, key, names, reads), search)
-        return found.via([*names, *reads], *self._all_variables(names)) if found is not None else None
-
-    def _spread(self, call: ast.Call, parameter: str, search: _Search) -> Trail | None:
-        """Follow an argument that a call has from a dict, `f(**options)`."""
-        spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
-        if len(spread) != 1 or not self.tree.holds(spread[0]):
-            return None
-        variables = self.tree.variables(spread[0])
-        scope = variables[-1].scope if variables else None
-        if isinstance(scope, Function) and scope.args.kwarg is not None and variables[-1].name == scope.args.kwarg.arg:
-            depth, caller = _caller(search.callers, scope)
-            passed = caller.given.get(parameter) if caller is not None and caller.given is not None else None
-            found = self._trail(passed, replace(search, callers=search.callers[:depth]))
-            return found.via(spread, *variables) if found is not None else None
-        return self._of_entry(spread[0], parameter, search)
-
-    def _entry(self, node: ast.expr | None, key: Any, names: list[ast.expr], reads: list[ast.expr]) -> ast.expr | None:
-        """Return the value of a dict's entry as its display writes it.
-
-        Add the names through which the dict is reached, and the reads of these names that are for another entry only.
-        """
+    def _elements(self, node: ast.expr, path: Path, search: Search) -> Iterator[Trail | None]:
+        """Yield the trail of a part of each element that a loop runs through."""
         match node:
-            case ast.Dict(keys=keys, values=values):
-                entries = zip(keys, values, strict=True)
-                found = [value for each, value in entries if isinstance(each, ast.Constant) and same(each.value, key)]
-                return found[0] if len(found) == 1 and None not in keys else None
-            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
-                found = [keyword.value for keyword in keywords if keyword.arg == key]
-                return found[0] if found and all(keyword.arg for keyword in keywords) else None
-            case ast.Name() | ast.Attribute() if len(names) < _LONGEST and (value := self.tree.value(node)) is not None:
-                names.append(node)
-                reads += self._reads_of_others(node, key)
-                return self._entry(value, key, names, reads)
-            case ast.Subscript(value=outer, slice=ast.Constant(value=outer_key)):
-                return self._entry(self._entry(outer, outer_key, names, reads), key, names, reads)
-            case _:
-                return None
-
-    def _reads_of_others(self, node: ast.expr, key: Any) -> Iterator[ast.expr]:
-        """Yield the reads of a dict that are for another entry, `options["other"]`, in all files."""
-        *_, variable = self.tree.variables(node)
-        for file in self.tree.files_with(variable):
-            for each in nodes(file, ast.Subscript):
-                other = isinstance(each.slice, ast.Constant) and each.slice.value != key  # 1 and True are one key
-                if other and self.tree.variables(each.value)[-1:] == (variable,):
-                    yield each.value
-
-    def _lone(self, nodes: Iterable[ast.expr], search: _Search) -> Trail | None:
-        """Return the trail of the only one of some expressions that has the value."""
-        trails = [trail for node in nodes if (trail := self._trail(node, replace(search, callers=()))) is not None]
-        found = [trail for trail in trails if same(trail.value, search.value)]
-        return found[0] if len(found) == 1 else None
-
-
-def _calls(file: ast.Module, name: str) -> list[ast.Call]:
-    return [call for call in nodes(file, ast.Call) if isinstance(call.func, ast.Name) and call.func.id == name]
-
-
-def _attribute_reads(field: Field) -> Iterator[ast.Attribute]:
-    for node in nodes(field.file, ast.Attribute):
-        if node.attr == field.name and isinstance(node.ctx, ast.Load):
-            yield node
-
-
-def _is_reflected(field: Field) -> bool:
-    """Say whether the file may read the attribute by another way: `getattr(x, "name")`, `vars(x)`."""
-    calls = (node for node in nodes(field.file, ast.Call) if ast.unparse(node.func).rpartition(".")[2] in _GETTERS)
-    named = any(isinstance(each, ast.Constant) and each.value == field.name for call in calls for each in call.args)
-    read = (node.id if isinstance(node, ast.Name) else node.attr for node in nodes(field.file, ast.Name, ast.Attribute))
-    return named or not _REFLECTION.isdisjoint(read)
-
-
-def _classes_with(field: Field) -> Iterator[ast.ClassDef]:
-    """Yield the classes that set an attribute of this name."""
-    for node in nodes(field.file, ast.ClassDef):
-        if any(_assigned(statement, field.name) is not None for statement in node.body):
-            yield node
-
-
-def _attribute_values(field: Field) -> Iterator[ast.expr]:
-    """Yield what an attribute of this name is set to: by a class, by a statement, or by the fields of an object made."""
-    for node in nodes(field.file, ast.ClassDef, ast.Assign, ast.AnnAssign):
-        match node:
-            case ast.ClassDef(name=maker, body=body):
-                values = [_assigned(statement, field.name) for statement in body]
-                yield from (value for value in values if value is not None)
-                keywords = [keyword for call in _calls(field.file, maker) for keyword in call.keywords]
-                if not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in body):
-                    yield from (keyword.value for keyword in keywords if keyword.arg == field.name)
-            case ast.Assign(targets=[ast.Attribute(attr=found)], value=value) if found == field.name:
-                yield value
-            case ast.AnnAssign(target=ast.Attribute(attr=found), value=ast.expr() as value) if found == field.name:
-                yield value
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                yield from (self._trail(each, path, search) for each in elements)
+            case ast.Call(func=ast.Name(id=name), args=args) if not self.tree.variables(node.func):  # a builtin
+                if name == "zip" and path and path[0] < len(args):
+                    yield from self._elements(args[path[0]], path[1:], search)
+                elif name == "enumerate" and path[:1] == (1,) and args:
+                    yield from self._elements(args[0], path[1:], search)
+                elif name in ("list", "reversed", "tuple") and len(args) == 1:
+                    yield from self._elements(args[0], path, search)
+            case ast.Call(func=ast.Attribute(value=held, attr="values"), args=[]):
+                yield from self._entries(held, path, search)
+            case ast.Call(func=ast.Attribute(value=held, attr="items"), args=[]) if path[:1] == (1,):
+                yield from self._entries(held, path[1:], search)
+            case ast.Name() | ast.Attribute() if (value := self.tree.value(node)) is not None and search.left:
+                found = self._elements(value, path, replace(search, left=search.left - 1))
+                yield from (each.via([node], *self.tree.variables(node)) for each in found if each is not None)
             case _:
                 pass
 
+    def _entries(self, node: ast.expr, path: Path, search: Search) -> Iterator[Trail | None]:
+        """Yield the trail of a part of each value of a dict."""
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            yield from (self._trail(each, path, search) for each in node.values)
+        elif isinstance(node, ast.Name | ast.Attribute) and (value := self.tree.value(node)) is not None and search.left:
+            found = self._entries(value, path, replace(search, left=search.left - 1))
+            yield from (each.via([node], *self.tree.variables(node)) for each in found if each is not None)
 
-def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
-            return value
-        case ast.AnnAssign(target=ast.Name(id=found), value=value) if found == name:
-            return value
-        case _:
+    def _of_parameter(self, function: Function, name: str, path: Path, search: Search) -> Trail | None:
+        """Follow a parameter to what its function was called with: by a caller, by the cases of a test, or to make an object."""
+        depth, caller = _caller(search.callers, function)
+        if caller is None:
+            return self._of_maker(function, name, path, search)
+        if caller.given is None:
+            rows = (row[name] for row in cases(function) if name in row and _agrees(row, search.case))
+            return self._lone((self._trail(node, path, replace(search, callers=())) for node in rows), search.value)
+        search = replace(search, callers=search.callers[:depth])
+        if function.args.kwarg is not None and function.args.kwarg.arg == name:
+            return self._trail(caller.given.get(path[0]), path[1:], search) if path else None
+        return self._trail(_argument(function.args, caller.given, name), path, search)
+
+    def _of_maker(self, function: Function, name: str, path: Path, search: Search) -> Trail | None:
+        """Follow a parameter of `__init__`, which is done by the time of the call, to what objects are made with."""
+        cls = self.tree.scopes_of(function).scope_of(function)
+        if not isinstance(cls, ast.ClassDef):
             return None
+        calls = [search.made_by] if search.made_by is not None else self.tree.calls_of(cls)
+        given: list[Given] = [
+            {**dict(enumerate(call.args, 1)), **{each.arg or "": each.value for each in call.keywords}} for call in calls
+        ]
+        found = [_argument(function.args, each, name) for each in (given if search.made_by is not None else [*given, {}])]
+        values = {id(node): node for node in found if node is not None}.values()
+        search = replace(search, callers=(), made_by=None)
+        return self._lone((self._trail(node, path, search) for node in values), search.value)
+
+    def _of_field(self, node: ast.Attribute, path: Path, search: Search) -> Trail | None:
+        """Follow an attribute of an object to what the object is made with, what its class says, or what it is set to."""
+        cls, made_by = self._class_of(node.value, search)
+        field = Field(self.tree.scopes_of(cls if cls is not None else node).tree, node.attr)
+        if any(self.tree.is_enum(each) for each in classes_with(field.file, field.name)):
+            return None  # the value of an enum's member is what the member is called by: another one is another member
+        search = replace(search, callers=(), made_by=made_by)
+        given = given_to(cls, made_by, field.name) if cls is not None and made_by is not None else None
+        if given is not None:
+            found = self._trail(given, path, replace(search, made_by=None))
+        else:
+            values = [default_of(each, field.name) for each in ([cls] if cls is not None else classes_with(*field))]
+            files = {id(file): file for file in (field.file, self.tree.scopes_of(node).tree)}.values()
+            values += (value for file in files for value in set_in(file, field.name))
+            if made_by is None:
+                values += self._given_anywhere(field)
+            found = self._lone((self._trail(each, path, search) for each in values), search.value)
+        return found.via([node], field) if found is not None else None
+
+    def _given_anywhere(self, field: Field) -> Iterator[ast.expr]:
+        """Yield what objects of the file's classes get for an attribute when they are made."""
+        for cls in nodes(field.file, ast.ClassDef):
+            given = (given_to(cls, call, field.name) for call in self.tree.calls_of(cls))
+            yield from (each for each in given if each is not None)
+
+    def _class_of(self, node: ast.expr, search: Search) -> tuple[ast.ClassDef | None, ast.Call | None]:
+        """Return the class of an object, or the class that an expression names, and the call that made the object."""
+        if search.left == 0 or not self.tree.holds(node):
+            return None, None
+        search = replace(search, left=search.left - 1)
+        if isinstance(node, ast.Call):
+            cls = self.tree.class_of(node.func)
+            return (cls, node) if cls is not None else (None, None)
+        if (cls := self.tree.class_of(node)) is not None:
+            return cls, None
+        for variable in self.tree.variables(node)[-1:]:
+            uses = self.tree.uses(variable)
+            if uses.lone_value is not None:
+                return self._class_of(uses.lone_value, search)
+            if uses.only_parameter and isinstance(variable.scope, Function):
+                depth, caller = _caller(search.callers, variable.scope)
+                given = caller.given if caller is not None else None
+                argument = _argument(variable.scope.args, given, variable.name) if given is not None else None
+                if argument is not None:
+                    return self._class_of(argument, replace(search, callers=search.callers[:depth]))
+        return None, None
+
+    def _reads_of_others(self, variable: Variable, path: Path) -> Iterator[ast.expr]:
+        """Yield the reads of a variable that are for another part of its value, `options["other"]`, in all files."""
+        for file in self.tree.files_with(variable):
+            for each in nodes(file, ast.Subscript):
+                node, other = read_from(each)
+                if differs(path, other) and self.tree.variables(node)[-1:] == (variable,):
+                    yield node
+
+    def _lone(self, trails: Iterable[Trail | None], value: Any) -> Trail | None:
+        """Return the only one of some trails that leads to a value."""
+        found = [trail for trail in trails if trail is not None and same(trail.value, value)]
+        return found[0] if len(found) == 1 else None
 
 
 def _caller(callers: Sequence[Caller], function: ast.AST) -> tuple[int, Caller | None]:
@@ -329,12 +286,6 @@ def _argument(arguments: ast.arguments, given: Given, name: str) -> ast.expr | N
         if parameter.arg == name:
             return given.get(name, default)  # type: ignore[arg-type]
     return None
-
-
-def _of_case(function: Function, name: str, case: Mapping[str, Any]) -> ast.expr | None:
-    """Return the literal that a test's decorators give a parameter, in the only row that has all values of the case."""
-    found = [row[name] for row in cases(function) if name in row and is_literal(row[name]) and _agrees(row, case)]
-    return found[0] if len(found) == 1 else None
 
 
 def _agrees(row: Mapping[str, ast.expr], case: Mapping[str, Any]) -> bool:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.findings import ProposedFix
-from codemods.repairs.origins import Origins, Trail
+from codemods.repairs.origins import Origins
 from codemods.repairs.site import Site, rewriting
+from codemods.repairs.trails import Trail
 from shapecheck.rule import Applicability, Resize, Verdict
 
 

@@ -12,6 +12,8 @@ from codemods.nodes import children
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Scope: TypeAlias = Function | ast.ClassDef | ast.Module
 Import: TypeAlias = ast.Import | ast.ImportFrom
+Path: TypeAlias = tuple[Any, ...]
+"""The indices and keys by which a part of a value is reached, from the outside to the inside."""
 
 _TYPE_PARAMETERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple"))  # PEP 695; Python 3.11 has no such nodes
 BINDERS: Sequence[type[ast.AST]] = (
@@ -40,7 +42,8 @@ class Uses:
 
     Attributes:
         values: the expressions that it is set to by a plain assignment.
-        loops: the expressions whose elements it is set to, one after the other, each with the position in the element or None.
+        parts: the expressions that it is set to together with other names, each with the path to its own part of the value.
+        loops: the expressions whose elements it is set to, one after the other, each with the path to its own part of an element.
         imports: the statements that import it, each with the part that names it.
         reads: where it is read.
         parameter: whether it is a parameter of its function.
@@ -49,7 +52,8 @@ class Uses:
     """
 
     values: list[ast.expr] = field(default_factory=list[ast.expr])
-    loops: list[tuple[ast.expr, int | None]] = field(default_factory=list[tuple[ast.expr, int | None]])
+    parts: list[tuple[ast.expr, Path]] = field(default_factory=list[tuple[ast.expr, Path]])
+    loops: list[tuple[ast.expr, Path]] = field(default_factory=list[tuple[ast.expr, Path]])
     imports: list[tuple[Import, ast.alias]] = field(default_factory=list[tuple[Import, ast.alias]])
     reads: list[ast.Name] = field(default_factory=list[ast.Name])
     parameter: bool = False
@@ -62,7 +66,12 @@ class Uses:
         return self.values[0] if self._is_bound_once and self.values else None
 
     @property
-    def lone_loop(self) -> tuple[ast.expr, int | None] | None:
+    def lone_part(self) -> tuple[ast.expr, Path] | None:
+        """What it always holds a part of, if it is set only there: `a = b = 4`, `a, b = 4, 6`."""
+        return self.parts[0] if self._is_bound_once and self.parts else None
+
+    @property
+    def lone_loop(self) -> tuple[ast.expr, Path] | None:
         """What it runs through, if it is bound only there."""
         return self.loops[0] if self._is_bound_once and self.loops else None
 
@@ -77,7 +86,8 @@ class Uses:
 
     @property
     def _is_bound_once(self) -> bool:
-        return len(self.values) + len(self.loops) + len(self.imports) + self.parameter == 1 and not self.otherwise
+        bound = len(self.values) + len(self.parts) + len(self.loops) + len(self.imports) + self.parameter
+        return bound == 1 and not self.otherwise
 
 
 class Scopes:
@@ -87,6 +97,7 @@ class Scopes:
         self.tree = tree
         self.uses: dict[Variable, Uses] = {}
         self._scope_of: dict[int, Scope] = {}
+        self._sharing: dict[int, list[tuple[Variable, Path]]] = {}  # by the id of the expression that several names are set to
         plain: set[int] = set()  # ids of the nodes that bind what an assignment, a loop or an import says
         shared: set[str] = set()
         reads: list[ast.Name] = []
@@ -98,6 +109,11 @@ class Scopes:
                 case ast.Assign(targets=[ast.Name() as target, *others], value=value) if not others:
                     plain.add(id(target))
                     self._of(scope, target.id).values.append(value)
+                case ast.Assign(targets=targets, value=value) if len(targets) == 1 or all(map(_has_only_names, targets)):
+                    for path, each in (found for target in targets for found in _names_in(target)):
+                        plain.add(id(each))
+                        self._of(scope, each.id).parts.append((value, path))
+                        self._sharing.setdefault(id(value), []).append((Variable(scope, each.id), path))
                 case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
                     plain.add(id(target))
                     self._of(scope, target.id).values.append(value)
@@ -106,9 +122,9 @@ class Scopes:
                     plain.add(id(target))
                     self._of(scope, target.id).values.append(value)
                 case ast.For(target=target, iter=elements) | ast.comprehension(target=target, iter=elements):
-                    for position, each in _loop_names(target):
+                    for path, each in _names_in(target):
                         plain.add(id(each))
-                        self._of(scope, each.id).loops.append((elements, position))
+                        self._of(scope, each.id).loops.append((elements, path))
                 case ast.Import(names=names) | ast.ImportFrom(names=names):
                     for alias in names:
                         plain.add(id(alias))
@@ -149,6 +165,12 @@ class Scopes:
                 found = Variable(inner, name.id)
         return found
 
+    def sharing(self, value: ast.expr, path: Path) -> Iterator[Variable]:
+        """Yield the variables that an assignment to several names sets to this part of its value, or to what holds it."""
+        for variable, other in self._sharing.get(id(value), ()):
+            if all(a == b for a, b in zip(path, other, strict=False)):
+                yield variable
+
     def _of(self, scope: Scope, name: str) -> Uses:
         return self.uses.setdefault(Variable(scope, name), Uses())
 
@@ -168,12 +190,19 @@ def _walk(tree: ast.Module) -> Iterator[tuple[Scope, ast.AST]]:
                 pending.append((outer if id(child) in outside else inner, child))
 
 
-def _loop_names(target: ast.expr) -> Iterator[tuple[int | None, ast.Name]]:
-    """Yield the names that a loop sets to its elements, or to what is at a position in each."""
+def _names_in(target: ast.expr) -> Iterator[tuple[Path, ast.Name]]:
+    """Yield the names of a target, each with the path to what it is set to."""
     if isinstance(target, ast.Name):
-        yield None, target
+        yield (), target
     elif isinstance(target, ast.Tuple | ast.List) and not any(isinstance(each, ast.Starred) for each in target.elts):
-        yield from ((position, each) for position, each in enumerate(target.elts) if isinstance(each, ast.Name))
+        for position, each in enumerate(target.elts):
+            yield from (((position, *path), name) for path, name in _names_in(each))
+
+
+def _has_only_names(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple | ast.List):
+        return all(map(_has_only_names, target.elts))
+    return isinstance(target, ast.Name)
 
 
 def _outside(node: ast.AST) -> set[int]:

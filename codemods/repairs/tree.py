@@ -144,9 +144,28 @@ class Tree:
         others = self._mentioning(variable.name, path) if isinstance(variable.scope, ast.Module) else ()
         yield from (scopes.tree for each in (path, *others) if (scopes := self.scopes(each)) is not None)
 
-    def is_mentioned(self, name: str, node: ast.AST) -> bool:
-        """Say whether another file may have this name from the file of a node."""
-        return any(self._program.mentioning(name, beside=self.path_of(node)))
+    def files_mentioning(self, name: str, file: ast.Module) -> Iterator[ast.Module | None]:
+        """Yield a file, and the others that may have its attributes of this name: None for one that nothing is known of."""
+        yield file
+        for other in self._mentioning(name, self.path_of(file)):
+            scopes = self.scopes(other) if not other.endswith(NOTEBOOK) else None  # whose user may be about to read it
+            yield scopes.tree if scopes is not None else None
+
+    def class_of(self, node: ast.expr) -> ast.ClassDef | None:
+        """Return the class that an expression names, if nothing else has the name."""
+        for variable in self.variables(node)[-1:]:
+            found = [each for each in nodes(self._tree_of(variable), ast.ClassDef) if each.name == variable.name]
+            bound = [each for each in found if self.scopes_of(each).scope_of(each) is variable.scope]
+            return bound[0] if len(bound) == 1 else None
+        return None
+
+    def calls_of(self, cls: ast.ClassDef) -> Iterator[ast.Call]:
+        """Yield the calls by which objects of a class are made, in all files."""
+        variable = Variable(self.scopes_of(cls).scope_of(cls), cls.name)
+        for file in self.files_with(variable):
+            for call in nodes(file, ast.Call):
+                if self.variables(call.func)[-1:] == (variable,):
+                    yield call
 
     def _is_reflected(self, variable: Variable) -> bool:
         """Say whether the file of a variable may read it without a name that tells: `globals()["BLOCK"]`."""
