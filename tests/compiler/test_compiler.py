@@ -34,8 +34,10 @@ def answers() -> dict[str, Answer]:
         **{chip: question(chip) for chip in CHIPS},
         "v4 memory": question("v4", total_num_pages=1 << 19, page_size=8),
         "quantized": question(pages_dtype="int8", scales_dtype="float32"),
-        "mesh": question(mesh=Mesh("model", 8), megacore_mode="batch"),
-        "part of a topology": question("v5e", mesh=Mesh("tp", 2)),
+        "mesh": question(mesh=Mesh(model=8), megacore_mode="batch"),
+        "two axes": question("v6e", mesh=Mesh(data=4, model=4), batch_size=64),
+        "two axes in megacore": question("v4", mesh=Mesh(data=8, model=8), pages_dtype="int8", scales_dtype="float32"),
+        "part of a topology": question("v5e", mesh=Mesh(data=2)),
         "block": question(pages_per_compute_block=7),
         "no block": question(pages_per_compute_block=0),
         "head_dim": question(head_dim=64),
@@ -60,7 +62,7 @@ def test_every_chip_can_be_asked_about(chip: str, answers: dict[str, Answer]) ->
     assert answer.seconds > 0
 
 
-@pytest.mark.parametrize("case", ["quantized", "mesh", "part of a topology"])
+@pytest.mark.parametrize("case", ["quantized", "mesh", "two axes", "two axes in megacore", "part of a topology"])
 def test_quantized_and_sharded_calls_compile(case: str, answers: dict[str, Answer]) -> None:
     assert answers[case].compiles, answers[case].message
 
@@ -71,6 +73,8 @@ def test_a_v4_has_two_cores_in_one_device(answers: dict[str, Answer]) -> None:
 
 def test_each_device_of_a_mesh_holds_its_share(answers: dict[str, Answer]) -> None:
     assert answers["mesh"].memory["hbm"] < answers["v5p"].memory["hbm"] / 4
+    assert answers["two axes"].memory["hbm"] < answers["v6e"].memory["hbm"] / 3
+    assert answers["part of a topology"].memory["hbm"] > answers["v5e"].memory["hbm"] * 0.9  # all pages are on each
 
 
 @pytest.mark.parametrize(
@@ -111,6 +115,6 @@ def test_the_contract_disputes_none(answers: dict[str, Answer]) -> None:
 def test_the_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[2] / "README.md").read_text()
     [shown] = re.findall(r"^```shell-session\n\$ shapecheck (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 0
+    assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 1  # a megacore mode hangs on a v5e
     number = re.compile(r"\d+(\.\d+)?")  # seconds and bytes are those of a machine and a version
     assert number.sub("N", capsys.readouterr().out) == number.sub("N", shown[1])
