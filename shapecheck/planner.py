@@ -105,6 +105,7 @@ def geometry_of(
         "scales_dtype": "float32" if pages_dtype == "int8" else None,
         "lengths_dtype": "int32",
         "page_indices_dtype": "int32",
+        "attn_logits_soft_cap": model.attn_logits_soft_cap,
     }
 
 
