@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codemods import cli
+from shapecheck.chip import chip_of
 from shapecheck.compiler import (
     Answer,
     Failure,
@@ -45,8 +46,8 @@ def answers() -> dict[str, Answer]:
         "page ids": question(page_indices_dtype="int16"),
         "one token": question(page_size=1, pages_per_compute_block=1),
         "smem": question(batch_size=256, pages_per_sequence=2048),
-        "vmem": question(page_size=128, pages_per_sequence=64, pages_per_compute_block=64, head_dim=256),
-        "hbm": question(total_num_pages=1 << 22, page_size=128),
+        **{f"{chip} vmem": question(chip, page_size=10240, pages_per_compute_block=2, head_dim=256) for chip in CHIPS},
+        **{f"{chip} hbm": question(chip, total_num_pages=1 << 22, page_size=128) for chip in CHIPS},
     }
     return dict(zip(asked, ask(list(asked.values())), strict=True))
 
@@ -87,20 +88,24 @@ def test_each_device_of_a_mesh_holds_its_share(answers: dict[str, Answer]) -> No
         ("page ids", {Failure.VERIFICATION}),
         ("one token", {Failure.VERIFICATION}),
         ("smem", {Failure.SMEM}),
-        ("vmem", {Failure.VMEM}),
-        ("hbm", {Failure.HBM}),
+        *((f"{chip} vmem", {Failure.VMEM}) for chip in CHIPS),
+        *((f"{chip} hbm", {Failure.HBM}) for chip in CHIPS),
     ],
 )
 def test_failures_are_told_apart(case: str, failures: set[Failure], answers: dict[str, Answer]) -> None:
     assert answers[case].failure in failures, answers[case].message
 
 
-@pytest.mark.parametrize("case", ["smem", "vmem", "hbm"])
-def test_the_memory_is_told(case: str, answers: dict[str, Answer]) -> None:
-    answer = answers[case]
+def test_the_scalar_memory_is_told(answers: dict[str, Answer]) -> None:
+    answer = answers["smem"]
     assert answer.used
-    assert answer.limit
-    assert answer.used > answer.limit >= 1 << 20
+    assert answer.used > chip_of("v5p").smem_bytes == answer.limit
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_there_is_as_much_memory_as_the_table_of_chips_says(chip: str, answers: dict[str, Answer]) -> None:
+    assert answers[f"{chip} vmem"].limit == chip_of(chip).vmem_bytes
+    assert answers[f"{chip} hbm"].limit == pytest.approx(chip_of(chip).hbm_bytes, abs=16 << 20)  # in GiB, with two digits
 
 
 def test_rules_describe_the_failures(answers: dict[str, Answer]) -> None:
