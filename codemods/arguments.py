@@ -72,13 +72,14 @@ examples:
   shapecheck compile --chip v5p --q-heads 32 --kv-heads 8 --block 8
   shapecheck compile --chip v5e,v6e --batch 256 --pages-per-sequence 2048 --output-format json
   shapecheck compile --chip v5p --q-heads 64 --kv-heads 8 --megacore kv_head --mesh model=4
+  shapecheck compile --chip v6e --batch 64 --mesh data=2,model=8
   shapecheck compile --chip v5p --pages-dtype int8 --scales-dtype float32
   shapecheck compile --chip v5p --call src/serve.py:120             the sizes that the source says
   shapecheck compile --chip v5p --call src/serve.py:120 --batch 64  and those that it does not
 
 exit status:
   0  it compiles, for every chip
-  1  it does not
+  1  it does not, or it goes wrong, or hangs, when it runs
   2  wrong usage, sizes that are not known, or no answer: libtpu is absent, took too long or crashed
 
 libtpu compiles for chips that are not there; no TPU is needed, and none is touched. It comes with

@@ -118,8 +118,9 @@ def _compile(options: Namespace) -> int:
     if note:
         _emit(f"shapecheck: {note}\n", sys.stderr)
     _emit(render_answers(answers, options.output_format), sys.stdout)
-    outcomes = {answer.compiles for answer in answers}
-    return _FAILED if None in outcomes else _FINDINGS if False in outcomes else _CLEAN
+    if any(answer.compiles is None for answer in answers):
+        return _FAILED
+    return _CLEAN if all(answer.compiles and not answer.silent for answer in answers) else _FINDINGS
 
 
 def _explain(options: Namespace) -> int:

@@ -53,7 +53,7 @@ def questions(options: Namespace, analyse: _Analyse) -> tuple[list[Question], st
         calls, note = [_with_defaults(stated)], ""
     else:
         calls, note = _known(_site(path, line, analyse), stated, f"{path}:{line}")
-    mesh = Mesh(*options.mesh) if options.mesh else None
+    mesh = Mesh(**options.mesh) if options.mesh else None
     try:
         return [Question(chip, values, mesh) for values in calls for chip in chips], note
     except ValueError as error:

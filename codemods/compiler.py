@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,11 +28,13 @@ class Compiler:
         ask: what puts the questions.
         answers: all that it was told, by the question.
         unknown: the number of call sites of which something is not known.
+        seconds: how long it took.
     """
 
     ask: Ask
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     unknown: int = 0
+    seconds: float = 0.0
 
     def judge(self, call_sites: Iterable[CallSite], chips: Sequence[Chip]) -> tuple[list[CallSite], list[Finding]]:
         """Return the call sites, their verdicts with what the compiler says, and the findings that this makes.
@@ -48,7 +51,9 @@ class Compiler:
             asked.append((site, questions, [each.certain for each, _ in known]))
             self.unknown += any(each.unknown for each in site.geometries)
         distinct = {question.key: question for _, questions, _ in asked for question in questions}
+        started = time.monotonic()
         self.answers |= zip(distinct, self.ask(list(distinct.values())), strict=True)
+        self.seconds += time.monotonic() - started
         judged: list[CallSite] = []
         findings: list[Finding] = []
         for site, questions, certain in asked:
@@ -65,14 +70,14 @@ class Compiler:
 
     @property
     def closing_line(self) -> str:
-        """Return e.g. `compiler: 12 questions, 11 ok, 1 refused; 8 answers from earlier runs; 3 call sites of unknown sizes`."""
+        """Return e.g. `compiler: 12 questions, 11 ok, 1 refused; 8 from earlier runs; 3 call sites of unknown sizes; 0.9 s`."""
         outcomes = [answer.compiles for answer in self.answers.values()]
         parts = [number(len(outcomes), "question"), f"{outcomes.count(True)} ok", f"{outcomes.count(False)} refused"]
         parts += [f"{outcomes.count(None)} not answered"] if None in outcomes else []
         cached = sum(answer.cached for answer in self.answers.values())
-        notes = [f"{number(cached, 'answer')} from earlier runs"] if cached else []
+        notes = [f"{cached} from earlier runs"] if cached else []
         notes += [f"{number(self.unknown, 'call site')} of unknown sizes"] if self.unknown else []
-        return "; ".join([f"compiler: {', '.join(parts)}", *notes])
+        return "; ".join([f"compiler: {', '.join(parts)}", *notes, f"{self.seconds:.1f} s"])
 
 
 def _findings(site: CallSite, answers: Sequence[Answer], certain: Sequence[bool]) -> Iterator[Finding]:

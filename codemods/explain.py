@@ -76,6 +76,8 @@ def _notes(rule: Rule) -> Iterator[str]:
         yield f"A hint: off unless selected, with `--select {rule.code}`."
     if not CHIP_FACTS.isdisjoint(rule.names):
         yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
+    if rule.silent and not rule.is_hint:
+        yield "The compiler does not see it: such a call may compile, and go wrong, or hang, when it runs."
     if rule.fix is not None:
         yield f"Fix: {' '.join(_repairs(rule.fix))}"
     yield f"Suppress: `# shapecheck: ignore[{rule.code}]` on the line of the call or of the argument."

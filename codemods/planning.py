@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,20 @@ from codemods.compiler import Ask
 from codemods.config import ConfigError
 from shapecheck.chip import chip_of
 from shapecheck.compiler import Answer, Question
-from shapecheck.model import Model
+from shapecheck.model import MissingSize, Model
 from shapecheck.planner import Option, Plan, geometry_of, plan
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """A plan, and what the compiler says of its options, by their positions; of one that breaks a rule it is not asked."""
+    """A plan, and what the compiler says of its options, by their positions; of one that breaks a rule it is not asked.
+
+    `notes` say what of the model is left out.
+    """
 
     plan: Plan
     answers: Mapping[int, Answer] = field(default_factory=dict[int, Answer])
+    notes: tuple[str, ...] = ()
 
 
 def planned(options: Namespace, watch: Callable[[int, int], None]) -> list[Confirmed]:
@@ -46,16 +50,16 @@ def planned(options: Namespace, watch: Callable[[int, int], None]) -> list[Confi
     )
     plans = [plan(chip_of(name), geometry) for name in options.chips]
     if not options.compile:
-        return [Confirmed(each) for each in plans]
+        return [Confirmed(each, notes=shard.notes) for each in plans]
     from codemods.compile import asking
 
     ask = asking(options, watch)
-    return [_confirmed(each, ask) for each in plans]
+    return [Confirmed(each, _answers(each, ask), shard.notes) for each in plans]
 
 
-def _confirmed(each: Plan, ask: Ask) -> Confirmed:
+def _answers(each: Plan, ask: Ask) -> dict[int, Answer]:
     asked = {at: _question(each, option) for at, option in enumerate(each.options) if not option.broken}
-    return Confirmed(each, dict(zip(asked, ask(list(asked.values())), strict=True)))
+    return dict(zip(asked, ask(list(asked.values())), strict=True))
 
 
 def _question(each: Plan, option: Option) -> Question:
@@ -68,7 +72,10 @@ def _model(options: Namespace) -> Model:
     stated = {name: getattr(options, name) for name in ("num_q_heads", "num_kv_heads", "head_dim")}
     given = {name: value for name, value in stated.items() if value is not None}
     if options.config is not None:
-        return replace(Model.of_config(_read(options.config)), **given)
+        try:
+            return Model.of_config(_read(options.config), **given)
+        except MissingSize as error:
+            raise ConfigError(f"{options.config}: {error}; --q-heads, --kv-heads and --head-dim state what it lacks") from None
     if len(given) < len(stated):
         raise ConfigError("plan wants a config.json, or all of --q-heads, --kv-heads and --head-dim")
     return Model(**given)

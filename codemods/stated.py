@@ -50,13 +50,18 @@ def _place(text: str) -> tuple[str, int]:
     return path, int(line)
 
 
-def _mesh(text: str) -> tuple[str, int]:
-    axis, _, size = text.partition("=")
-    if not axis.isidentifier() or not size.isdigit() or int(size) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no mesh such as model=4")
-    return axis, int(size)
+def _mesh(text: str) -> dict[str, int]:
+    mesh: dict[str, int] = {}
+    for part in text.split(","):
+        axis, _, size = part.strip().partition("=")
+        if axis not in MESH or axis in mesh or not size.isascii() or not size.isdigit() or int(size) == 0:
+            axes = " and ".join(MESH)
+            raise argparse.ArgumentTypeError(f"{text!r} is no mesh such as model=4 or data=2,model=4: its axes are {axes}")
+        mesh[axis] = int(size)
+    return mesh
 
 
+MESH = ("data", "model")
 DTYPES = (
     *("bfloat16", "float32", "float16", "int8", "int4", "uint8", "uint4", "int32"),
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"),
@@ -108,7 +113,12 @@ def add_call(parser: argparse.ArgumentParser) -> None:
         "--no-inline-seq-dim", dest="inline_seq_dim", action="store_false", default=argparse.SUPPRESS, help="a grid over blocks"
     )
     group.add_argument("--call", type=_place, metavar="FILE:LINE", help="take the sizes from this call, as `check` knows them")
-    group.add_argument("--mesh", type=_mesh, metavar="AXIS=N", help="split query heads and KV heads over N devices, by shard_map")
+    group.add_argument(
+        "--mesh",
+        type=_mesh,
+        metavar="data=M,model=N",
+        help="split the batch M ways and the heads N ways, over M * N devices, by shard_map; one of the two will do",
+    )
 
 
 def add_compiler(parser: argparse.ArgumentParser) -> None:

@@ -22,8 +22,8 @@ FIRST_GENERATION: Final = 4
 class Chip:
     """One TPU generation, as one JAX device sees it.
 
-    Sources: JAX's `jax/_src/tpu_info.py` for cores, SMEM and DMA granules; what the compiler says is full for VMEM and HBM,
-    which is the same in libtpu 0.0.42 and 0.0.50.
+    Sources: JAX's `jax/_src/tpu_info.py` for cores, SMEM and DMA granules; what libtpu 0.0.50 says is full for VMEM and HBM.
+    `docs/chips.md` has them for each number.
 
     Attributes:
         name: the name used by `--chip` and `[tool.shapecheck] chips`.

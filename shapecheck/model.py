@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _PARTS = ("text_config", "llm_config", "language_config", "thinker_config")  # of models that also see or hear
-_QUERY_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+_QUERY_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "num_query_heads")
 _KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "kv_n_heads")
 _WIDTH = ("hidden_size", "n_embd", "d_model", "dim")
 _HEAD_DIM = ("head_dim", "kv_channels")
+_SOFT_CAP = "attn_logit_softcapping"
+_OTHERS = {  # what a config.json may say of attention that the kernel does not do
+    "sliding_window": "each token attends to the whole context",
+    "attention_chunk_size": "each token attends to the whole context",
+    "alibi": "the logits get no bias",
+}
+
+
+class MissingSize(ValueError):
+    """A configuration does not say a size; who knows it can state it."""
 
 
 @dataclass(frozen=True)
@@ -21,40 +31,56 @@ class Model:
         num_q_heads: query heads.
         num_kv_heads: heads of keys and values.
         head_dim: elements of one head.
+        attn_logits_soft_cap: the cap of its logits, if it has one.
+        notes: what else is said of its attention, and is not done by the kernel.
     """
 
     num_q_heads: int
     num_kv_heads: int
     head_dim: int
+    attn_logits_soft_cap: float | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> Model:
+    def of_config(
+        cls,
+        config: Mapping[str, Any],
+        *,
+        num_q_heads: int | None = None,
+        num_kv_heads: int | None = None,
+        head_dim: int | None = None,
+    ) -> Model:
         """Read a `config.json` as Hugging Face has it.
 
         Args:
             config: the parsed file; of a model with several parts, that of the language model is read.
+            num_q_heads, num_kv_heads, head_dim: what is known besides, and holds whatever the file says; files of some models
+                leave out sizes that are a default of their class.
 
         Raises:
-            ValueError: a size is missing or no positive integer, or the model does not attend over pages of keys and values
+            MissingSize: a size is missing.
+            ValueError: a size is no positive integer, or the model does not attend over pages of keys and values
                 (multi-head latent attention).
         """
         for part in _PARTS:
             if isinstance(inner := config.get(part), Mapping):
-                return cls.of_config(inner)  # pyright: ignore[reportUnknownArgumentType]
+                stated = {"num_q_heads": num_q_heads, "num_kv_heads": num_kv_heads, "head_dim": head_dim}
+                return cls.of_config(inner, **stated)  # pyright: ignore[reportUnknownArgumentType]
         if config.get("kv_lora_rank") is not None:
             raise ValueError("this model has multi-head latent attention (kv_lora_rank): paged_attention is not for it")
-        query_heads = _size(config, _QUERY_HEADS)
+        query_heads = num_q_heads or _size(config, _QUERY_HEADS)
         if query_heads is None:
-            raise ValueError(f"it has no number of attention heads: none of {', '.join(_QUERY_HEADS)}")
-        head_dim = _size(config, _HEAD_DIM)
+            raise MissingSize(f"it has no number of attention heads: none of {', '.join(_QUERY_HEADS)}")
+        head_dim = head_dim or _size(config, _HEAD_DIM)
         if head_dim is None:
             width = _size(config, _WIDTH)
             if width is None:
-                raise ValueError(f"it has neither a head_dim nor a width: none of {', '.join((*_HEAD_DIM, *_WIDTH))}")
+                raise MissingSize(f"it has neither a head_dim nor a width: none of {', '.join((*_HEAD_DIM, *_WIDTH))}")
             if width % query_heads:
                 raise ValueError(f"its width {width} is no multiple of its {query_heads} attention heads, and it has no head_dim")
             head_dim = width // query_heads
-        return cls(query_heads, _kv_heads(config, query_heads), head_dim)
+        kv_heads = num_kv_heads or _kv_heads(config, query_heads)
+        return cls(query_heads, kv_heads, head_dim, config.get(_SOFT_CAP), tuple(_notes(config)))
 
     def shard(self, ways: int) -> Model:
         """Return what one of `ways` devices holds when heads are split over them.
@@ -77,6 +103,14 @@ class Model:
         if self.num_q_heads % ways:
             return False
         return self.num_kv_heads % ways == 0 or ways % self.num_kv_heads == 0
+
+
+def _notes(config: Mapping[str, Any]) -> Iterator[str]:
+    inner = config.get("attn_config")
+    for name, instead in _OTHERS.items():
+        value = config.get(name) or (inner.get(name) if isinstance(inner, Mapping) else None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if value and config.get(f"use_{name}") is not False:
+            yield f"{name} = {value} is left out: {instead}"
 
 
 def _kv_heads(config: Mapping[str, Any], query_heads: int) -> int:

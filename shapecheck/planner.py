@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from shapecheck.chip import LANES, Chip
-from shapecheck.contracts.memory import VMEM
+from shapecheck.contracts.memory import bounds
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.model import Model
 from shapecheck.plan import divisors
-from shapecheck.relation import Relation
 from shapecheck.rule import Verdict
 
 _MODES = ("kv_head", "batch", None)
 _SLOW = 128  # tokens in a block: with fewer, the matrix unit, which multiplies 128 by 128, is not full
-_LEAST_VMEM, _MOST_VMEM = Relation("least_vmem_bytes", VMEM), Relation("most_vmem_bytes", VMEM)
 
 
 @dataclass(frozen=True)
@@ -107,6 +105,7 @@ def geometry_of(
         "scales_dtype": "float32" if pages_dtype == "int8" else None,
         "lengths_dtype": "int32",
         "page_indices_dtype": "int32",
+        "attn_logits_soft_cap": model.attn_logits_soft_cap,
     }
 
 
@@ -136,10 +135,7 @@ def _options(chip: Chip, geometry: Mapping[str, Any]) -> tuple[Option, ...]:
 
 def _option(block: int, mode: str | None, values: Mapping[str, Any]) -> Option:
     verdicts = {rule.code: rule.judge(values) for rule in PAGED_ATTENTION.applicable(values) if not rule.is_hint}
-    least, most = _LEAST_VMEM.value(values), _MOST_VMEM.value(values)
-    assert isinstance(least, int)
-    assert isinstance(most, int)
-    return Option(block, mode, verdicts, (least, most))
+    return Option(block, mode, verdicts, bounds(values)["vmem"])
 
 
 def _is_legal(options: Sequence[Option]) -> bool:

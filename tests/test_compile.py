@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,16 @@ def run(*arguments: str) -> int:
 class TestStated:
     def test_what_compiles(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("--chip", "v5p,v4") == 0
+        smem = "0.005 to 0.007 MiB SMEM (predicted)"  # libtpu does not say it
         assert capsys.readouterr().out == (
-            "v5p: compiles (1.2 s): 0.188 MiB VMEM, 32 MiB HBM\nv4: compiles (1.2 s): 0.188 MiB VMEM, 32 MiB HBM\n"
+            f"v5p: compiles (1.2 s): 0.188 MiB VMEM, {smem}, 32 MiB HBM\n"
+            f"v4: compiles (1.2 s): 0.188 MiB VMEM, {smem}, 32 MiB HBM\n"
         )
+
+    def test_what_libtpu_does_not_say_is_predicted(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        compiler.verdicts = {8: {"seconds": 1.0, "memory": {"hbm": 1 << 25}}}
+        assert run("--chip", "v5p") == 0
+        assert re.search(r"[\d.]+ to [\d.]+ MiB VMEM \(predicted\), .*, 32 MiB HBM$", capsys.readouterr().out)
 
     def test_what_does_not(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("--chip", "v5p", "--block", "7") == 1
@@ -84,8 +92,12 @@ class TestStated:
         assert out.endswith("  the compiler: ValueError: Got 7.\n")
 
     def test_what_compiles_and_goes_wrong(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run("--chip", "v5e", "--megacore", "batch") == 0
-        assert "  but it does not run right: SC204 megacore-chip: " in capsys.readouterr().out
+        assert run("--chip", "v5p,v5e", "--megacore", "batch") == 1
+        assert "  but it goes wrong, or hangs, when it runs: SC204 megacore-chip: " in capsys.readouterr().out
+
+    def test_a_hint_is_no_failure(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run("--chip", "tpu7x", "--kv-heads", "8") == 0
+        assert "  hint: SC505 skipped-upstream: " in capsys.readouterr().out
 
     def test_a_disagreement(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
         compiler.verdicts = {8: {"seconds": 1.0}}
@@ -115,11 +127,12 @@ class TestStated:
         sizes = ["--batch", "4", "--q-heads", "16", "--kv-heads", "4", "--head-dim", "256", "--page-size", "32"]
         more = ["--pages-per-sequence", "10", "--total-pages", "99", "--block", "5", "--megacore", "batch", "--soft-cap", "30"]
         types = ["--q-dtype", "float32", "--pages-dtype", "int8", "--scales-dtype", "float32", "--no-inline-seq-dim"]
-        assert run("--chip", "v6e", *sizes, *more, *types, "--mesh", "tp=2", "--timeout", "7", "--jobs", "3", "--no-cache") == 0
+        rest = ["--mesh", "data=2,model=2", "--timeout", "7", "--jobs", "3", "--no-cache"]
+        assert run("--chip", "v5p", *sizes, *more, *types, *rest) == 0
         [question] = compiler.asked
         pages = {"shape": (4, 99, 32, 256), "dtype": "int8", "scales": {"shape": (4, 99, 32, 1), "dtype": "float32"}}
-        assert question.chip.name == "v6e"
-        assert question.request["mesh"] == ["tp", 2]
+        assert question.chip.name == "v5p"
+        assert question.request["mesh"] == {"data": 2, "model": 2}
         assert question.request["arrays"] == {
             "q": {"shape": (4, 16, 256), "dtype": "float32"},
             "k_pages": pages,
@@ -156,7 +169,16 @@ class TestStated:
             (["--chip", "v5p", "--batch", "-1"], "'-1' is no size"),
             (["--chip", "v5p", "--q-dtype", "bf16"], "'bf16' is no dtype; known: bfloat16"),
             (["--chip", "v5p", "--mesh", "4"], "'4' is no mesh such as model=4"),
-            (["--chip", "v5p", "--mesh", "model=3"], "num_q_heads = 32 cannot be split over the 3 devices of 'model'"),
+            (
+                ["--chip", "v5p", "--mesh", "tp=2"],
+                "'tp=2' is no mesh such as model=4 or data=2,model=4: its axes are data and model",
+            ),
+            (["--chip", "v5p", "--mesh", "model=2,model=2"], "is no mesh"),
+            (["--chip", "v5p", "--mesh", "model=3"], "num_q_heads = 32 cannot be split 3 ways, over 'model'"),
+            (
+                ["--chip", "v5p", "--mesh", "data=3"],
+                "batch_size = 8 cannot be split 3 ways, over 'data'; legal numbers: 1, 2, 4, 8",
+            ),
             (["--chip", "v5p", "--timeout", "0"], "'0' is no number of seconds"),
             (["--chip", "v5p", "--jobs", "0"], "at least 1"),
             (["--chip", "v5p", "--call", "a.py"], "'a.py' is no place"),
@@ -187,7 +209,7 @@ class TestStated:
         [answer] = document["compilations"]
         assert {key: answer[key] for key in ("chip", "mesh", "verdict", "compiles", "message", "seconds", "cached")} == {
             "chip": "v5p",
-            "mesh": {"axis": "model", "size": 4},
+            "mesh": {"data": 1, "model": 4},
             "verdict": "oom_vmem",
             "compiles": False,
             "message": "Ran out",
@@ -195,6 +217,7 @@ class TestStated:
             "cached": True,
         }
         assert (answer["used"], answer["limit"], answer["memory"]) == (17 << 20, 16 << 20, {})
+        assert answer["predicted"]["smem"] == {"least": 512 + 512 + 2560, "most": 512 + 512 + 5120}
         assert answer["arrays"]["q"] == {"shape": [2, 32, 128], "dtype": "bfloat16"}
 
 
@@ -229,8 +252,9 @@ class TestCall:
         assert question.request["parameters"]["pages_per_compute_block"] == 6
 
     def test_options_go_before_the_source(self, compiler: Compiler) -> None:
+        quantized = ["--pages-dtype", "int8", "--scales-dtype", "float32"]
         Path("a.py").write_text(KNOWN)
-        assert run("--chip", "v5p", "--call", f"a.py:{LINE}", "--kv-heads", "4", "--scales-dtype", "float32") == 0
+        assert run("--chip", "v5p", "--call", f"a.py:{LINE}", "--kv-heads", "4", *quantized) == 0
         pages = compiler.asked[0].request["arrays"]["k_pages"]
         assert (pages["shape"], pages["scales"]["shape"]) == ((4, 256, 16, 128), (4, 256, 16, 1))
 

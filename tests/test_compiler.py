@@ -33,7 +33,7 @@ def test_what_compiles_is_counted(compiler: Compiler, capsys: pytest.CaptureFixt
     Path("a.py").write_text(KNOWN)
     assert check("--chip", "v5p,v4") == 0
     assert [question.chip.name for question in compiler.asked] == ["v5p", "v4"]
-    assert capsys.readouterr().out.splitlines()[-1] == "compiler: 2 questions, 2 ok, 0 refused"
+    assert capsys.readouterr().out.splitlines()[-1] == "compiler: 2 questions, 2 ok, 0 refused; 0.0 s"
 
 
 def test_the_verdict_is_that_of_a_rule(compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +52,7 @@ def test_a_refusal_that_no_rule_describes(compiler: Compiler, capsys: pytest.Cap
     assert "= where: num_kv_heads = 8\n" in out
     assert out.splitlines()[-2:] == [
         "1 call site: 0 proven, 1 violated, 0 unproven; 1 file",
-        "compiler: 2 questions, 0 ok, 2 refused",
+        "compiler: 2 questions, 0 ok, 2 refused; 0.0 s",
     ]
 
 
@@ -85,7 +85,7 @@ def test_no_answer_is_unproven(compiler: Compiler, capsys: pytest.CaptureFixture
     assert check("--chip", "v5p") == 0
     assert capsys.readouterr().out.splitlines() == [
         "1 call site: 0 proven, 0 violated, 1 unproven; 1 file",
-        "compiler: 1 question, 0 ok, 0 refused, 1 not answered",
+        "compiler: 1 question, 0 ok, 0 refused, 1 not answered; 0.0 s",
     ]
     [finding] = document(capsys, "--chip", "v5p", "--unproven")["findings"]
     assert (finding["code"], finding["verdict"]) == ("SC399", "unproven")
@@ -105,7 +105,8 @@ def test_unknown_sizes_are_counted(compiler: Compiler, capsys: pytest.CaptureFix
     Path("a.py").write_text(UNKNOWN)
     assert check("--chip", "v5p") == 0
     assert compiler.asked == []
-    assert capsys.readouterr().out.splitlines()[-1] == "compiler: 0 questions, 0 ok, 0 refused; 1 call site of unknown sizes"
+    said = "compiler: 0 questions, 0 ok, 0 refused; 1 call site of unknown sizes; 0.0 s"
+    assert capsys.readouterr().out.splitlines()[-1] == said
 
 
 def test_an_execution_that_is_not_followed_to_its_end_proves_nothing(

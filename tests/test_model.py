@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shapecheck.model import Model
+from shapecheck.model import MissingSize, Model
 
 # What the config.json of each says of its attention (the rest left out), and its published query heads, KV heads and head_dim.
 PUBLISHED: dict[str, tuple[dict[str, Any], Model]] = {
@@ -91,12 +91,37 @@ def test_published_configurations(name: str) -> None:
         ({"num_attention_heads": "32", "hidden_size": 4096}, "num_attention_heads is '32', not a positive integer"),
         ({"num_attention_heads": True, "hidden_size": 4096}, "is True, not"),
         ({"num_attention_heads": 32, "num_key_value_heads": 0, "hidden_size": 4096}, "num_key_value_heads is 0"),
+        ({"num_query_heads": [12, 16], "head_dim": 64}, r"num_query_heads is \[12, 16\], not a positive integer"),
         ({"num_attention_heads": 128, "kv_lora_rank": 512, "hidden_size": 7168}, "multi-head latent attention"),
     ],
 )
 def test_a_configuration_that_cannot_be_read_says_why(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         Model.of_config(config)
+
+
+def test_what_is_stated_holds_whatever_the_file_says() -> None:
+    gemma_3 = {"text_config": {"hidden_size": 2560, "sliding_window": 1024}}  # the rest is the default of its class
+    with pytest.raises(MissingSize):
+        Model.of_config(gemma_3)
+    assert Model.of_config(gemma_3, num_q_heads=8, num_kv_heads=4, head_dim=256) == Model(8, 4, 256)
+    assert Model.of_config({"num_attention_heads": 32, "hidden_size": 4096}, num_kv_heads=8) == Model(32, 8, 128)
+
+
+@pytest.mark.parametrize(
+    ("config", "notes"),
+    [
+        ({"sliding_window": 4096}, ["sliding_window = 4096 is left out: each token attends to the whole context"]),
+        ({"sliding_window": 4096, "use_sliding_window": False}, []),
+        ({"sliding_window": None}, []),
+        ({"attn_config": {"alibi": True}}, ["alibi = True is left out: the logits get no bias"]),
+        ({"attention_chunk_size": 8192}, ["attention_chunk_size = 8192 is left out: each token attends to the whole context"]),
+    ],
+)
+def test_what_the_kernel_does_not_do_is_noted(config: dict[str, Any], notes: list[str]) -> None:
+    sizes = {"num_attention_heads": 32, "hidden_size": 4096}
+    assert list(Model.of_config({**sizes, **config}).shard(2).notes) == notes
+    assert list(Model.of_config({"text_config": {**sizes, **config}}).notes) == notes
 
 
 def test_keys_without_a_value_are_missing() -> None:

@@ -64,12 +64,26 @@ def test_without_a_file_all_sizes_are_needed(capsys: pytest.CaptureFixture[str])
         ("{", "config.json: is no JSON"),
         ("[]", "config.json: is no JSON object"),
         ("{}", "config.json: it has no number of attention heads"),
+        ("{}", "; --q-heads, --kv-heads and --head-dim state what it lacks"),
+        ('{"text_config": {"kv_lora_rank": 512}}', "multi-head latent attention (kv_lora_rank): paged_attention is not for it\n"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("config.json").write_text(text)
     assert cli.main(["plan", "config.json", "--chip", "v5e", *LOAD]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_the_call_has_the_cap_of_the_model_and_what_is_left_out_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.json").write_text(json.dumps({**MODEL, "attn_logit_softcapping": 50.0, "sliding_window": 4096}))
+    assert cli.main(["plan", "config.json", "--chip", "v5e", *LOAD]) == 0
+    out = capsys.readouterr().out
+    assert "    megacore_mode=None,\n    attn_logits_soft_cap=50.0,\n)\n" in out
+    assert "note: sliding_window = 4096 is left out" in out
+    assert cli.main(["plan", "config.json", "--chip", "v5e", *LOAD, "--output-format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["plans"]
+    assert found["geometry"]["attn_logits_soft_cap"] == 50.0
+    assert len(found["notes"]) == 1
 
 
 def test_a_split_that_is_not_possible_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

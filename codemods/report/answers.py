@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from codemods.report.wording import assignments, printable
@@ -25,16 +26,17 @@ def _lines(answer: Answer, differing: Sequence[str]) -> Iterator[str]:
     question = answer.question
     where = {name: question.values.get(name) for name in differing}
     head = question.chip.name
-    head += f", {question.mesh.size} devices" if question.mesh else ""
+    head += f", {question.mesh}" if question.mesh else ""
     head += f", {assignments(where)}" if where else ""
     took = "on an earlier run" if answer.cached else f"{answer.seconds:.1f} s"
     if answer.failure is None:
-        memory = ", ".join(f"{mebibytes(size)} {name.upper()}" for name, size in sorted(answer.memory.items(), reverse=True))
-        yield f"{head}: compiles ({took}): {memory}"
+        yield f"{head}: compiles ({took}): {', '.join(_memory(answer))}"
         for rule in answer.silent:
-            yield f"  but it does not run right: {_rule(answer, rule)}"
+            yield f"  but it goes wrong, or hangs, when it runs: {_rule(answer, rule)}"
         for rule in answer.disputed:
             yield f"  although the contract says that it cannot, please report it: {_rule(answer, rule)}"
+        for rule in answer.hints:
+            yield f"  hint: {_rule(answer, rule)}"
         return
     if answer.compiles is None:
         yield f"{head}: not known: {answer.words}: {answer.brief}"
@@ -43,6 +45,16 @@ def _lines(answer: Answer, differing: Sequence[str]) -> Iterator[str]:
     for rule in answer.foreseen or ([answer.rule] if answer.rule else []):
         yield f"  {_rule(answer, rule)}"
     yield f"  the compiler: {answer.brief}"
+
+
+def _memory(answer: Answer) -> Iterator[str]:
+    """Yield what the call takes of each memory: what libtpu says, or else what the contract predicts."""
+    for space in ("vmem", "smem", "hbm"):
+        if space in answer.memory:
+            yield f"{mebibytes(answer.memory[space])} {space.upper()}"
+        elif space in answer.predicted:
+            least, most = map(mebibytes, answer.predicted[space])
+            yield f"{least.removesuffix(' MiB')} to {most} {space.upper()} (predicted)"
 
 
 def _rule(answer: Answer, rule: Rule) -> str:
@@ -66,16 +78,18 @@ def _document(answer: Answer) -> dict[str, Any]:
     rules = answer.foreseen or ((answer.rule,) if answer.rule else ())
     return {
         "chip": question.chip.name,
-        "mesh": question.mesh and {"axis": question.mesh.axis, "size": question.mesh.size},
+        "mesh": question.mesh and asdict(question.mesh),
         "verdict": answer.failure or "ok",
         "compiles": answer.compiles,
         "rules": [{"code": rule.code, "name": rule.name, "message": rule.message} for rule in rules],
         "wrong_when_run": [rule.code for rule in answer.silent],
+        "hints": [rule.code for rule in answer.hints],
         "disputed": [rule.code for rule in answer.disputed],
         "message": answer.message,
         "seconds": round(answer.seconds, 3),
         "cached": answer.cached,
         "memory": dict(answer.memory),
+        "predicted": {space: {"least": least, "most": most} for space, (least, most) in answer.predicted.items()},
         "used": answer.used,
         "limit": answer.limit,
         "arrays": question.request["arrays"],

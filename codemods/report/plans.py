@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from codemods.planning import Confirmed
@@ -18,10 +18,11 @@ _MIB = 2**20
 
 def as_text(plans: list[Confirmed]) -> str:
     """Return a table of the choices for each chip, the one to take with the reason, and what to change if there is none."""
-    return "\n".join("".join(f"{line}\n" for line in _lines(each.plan, each.answers)) for each in plans)
+    return "\n".join("".join(f"{line}\n" for line in _lines(each)) for each in plans)
 
 
-def _lines(each: Plan, answers: Mapping[int, Answer]) -> Iterator[str]:
+def _lines(confirmed: Confirmed) -> Iterator[str]:
+    each, answers = confirmed.plan, confirmed.answers
     sizes = each.geometry
     heads = ", ".join(number(sizes[f"num_{kind}_heads"], f"{words} head") for kind, words in (("q", "query"), ("kv", "KV")))
     heads += f", head_dim {sizes['head_dim']}"
@@ -43,11 +44,13 @@ def _lines(each: Plan, answers: Mapping[int, Answer]) -> Iterator[str]:
     yield ""
     if each.best is not None:
         yield f"take: {_why(each.best, each)}"
-        yield from call(each.best).splitlines()
+        yield from call(each.best, sizes["attn_logits_soft_cap"]).splitlines()
     else:
         yield "none of these is known to be legal"
     for change in each.changes:
         yield f"change: {change.words}"
+    for note in confirmed.notes:
+        yield f"note: {note}"
 
 
 def _vmem(option: Option) -> str:
@@ -76,24 +79,26 @@ def _why(best: Option, each: Plan) -> str:
     return f"{why}; no mode, since KV heads and batch are odd" if each.chip.cores_per_device == 2 else why
 
 
-def call(best: Option) -> str:
+def call(best: Option, soft_cap: float | None) -> str:
     """Return the call to paste."""
+    cap = "" if soft_cap is None else f"    attn_logits_soft_cap={soft_cap!r},\n"
     return (
         "paged_attention(\n"
         "    q, k_pages, v_pages, lengths, page_indices,\n"
         f"    pages_per_compute_block={best.pages_per_compute_block},\n"
         f"    megacore_mode={best.megacore_mode!r},\n"
-        ")"
+        f"{cap})"
     )
 
 
 def as_json(plans: list[Confirmed]) -> str:
     """Return one JSON object: `plans`, each with its chip, geometry, options, the best of them, and changes."""
-    document = {"version": 1, "plans": [_plan(each.plan, each.answers) for each in plans]}
+    document = {"version": 1, "plans": [_plan(each) for each in plans]}
     return json.dumps(document, indent=2) + "\n"
 
 
-def _plan(each: Plan, answers: Mapping[int, Answer]) -> dict[str, Any]:
+def _plan(confirmed: Confirmed) -> dict[str, Any]:
+    each, answers = confirmed.plan, confirmed.answers
     options = [_option(option) for option in each.options]
     for position, answer in answers.items():
         options[position]["compiler"] = {"compiles": answer.compiles, "seconds": answer.seconds, "message": answer.message}
@@ -104,6 +109,7 @@ def _plan(each: Plan, answers: Mapping[int, Answer]) -> dict[str, Any]:
         "options": options,
         "best": None if each.best is None else options[each.options.index(each.best)],
         "changes": [{"message": change.words, "geometry": change.geometry} for change in each.changes],
+        "notes": confirmed.notes,
     }
 
 

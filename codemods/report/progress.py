@@ -31,6 +31,7 @@ class Progress:
     def compiling(self, done: int, total: int) -> None:
         """Show how many questions to the compiler are answered."""
         if self._is_seen:
+            self._due = 0.0  # each takes its time, the first that of the start of libtpu
             self._show(f"compiled {done} of {total}")
 
     @property

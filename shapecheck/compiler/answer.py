@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from shapecheck.compiler.question import CONTRACT, Question
+from shapecheck.contracts.memory import bounds
 from shapecheck.rule import Rule, Verdict
 
 _BRIEF = 160  # characters
@@ -55,9 +56,6 @@ _CLASSES = {
     Failure.TIMEOUT: _Class("the compiler takes too long"),
     Failure.CRASH: _Class("the compiler crashes"),
 }
-
-_SILENT = ("SC111", "SC112", "SC113", "SC114", "SC115", "SC204", "SC4", "SC5")
-"""Rules about calls that compile all the same: they go wrong, or hang, when they run."""
 
 _MARKS = (  # the first that the message has decides
     ("last two dimensions of your block shape", Failure.BLOCK_SHAPE),
@@ -150,12 +148,22 @@ class Answer:
     @cached_property
     def disputed(self) -> tuple[Rule, ...]:
         """The rules that the contract says are violated although it compiles: a defect of ours."""
-        return tuple(rule for rule in self._violated if self.compiles and not rule.code.startswith(_SILENT))
+        return tuple(rule for rule in self._violated if self.compiles and not rule.silent)
 
     @cached_property
     def silent(self) -> tuple[Rule, ...]:
         """The rules that are violated and do not keep it from compiling: it will hang, or go wrong, when it runs."""
-        return tuple(rule for rule in self._violated if self.compiles and rule.code.startswith(_SILENT))
+        return tuple(rule for rule in self._violated if self.compiles and rule.silent and not rule.is_hint)
+
+    @cached_property
+    def hints(self) -> tuple[Rule, ...]:
+        """What else there is to say of a call that compiles."""
+        return tuple(rule for rule in self._violated if self.compiles and rule.is_hint)
+
+    @cached_property
+    def predicted(self) -> Mapping[str, tuple[int, int]]:
+        """What the contract says that one device needs of each memory, at least and at most; libtpu says it of two only."""
+        return bounds(self.question.geometry)
 
     @cached_property
     def _violated(self) -> tuple[Rule, ...]:

@@ -38,7 +38,7 @@ def ask(
         timeout: seconds for each.
         processes: how many compile at a time; None: as many as are worth it.
         cache: answers of earlier runs, and the place for those of this one; None: all are asked.
-        watch: is told how many are answered, and how many there are, whenever one is.
+        watch: is told how many are answered, and how many there are, when it begins and whenever one is.
         command: what is started to hold libtpu.
 
     Returns:
@@ -51,6 +51,7 @@ def ask(
     answers = {key: answer for key, question in distinct.items() if cache and (answer := cache.get(question))}
     waiting = [question for key, question in distinct.items() if key not in answers]
     if waiting:
+        watch(len(answers), len(distinct))
         count = processes or max(1, min((os.cpu_count() or 1) // _CORES, len(waiting) // _CALLS))
         for question, result in _Lanes(waiting, timeout, command).results(count):
             if isinstance(result, Answer):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
 from shapecheck.chip import Chip, chip_of
 from shapecheck.contract import ArrayArgument
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Values
 
 CONTRACT = PAGED_ATTENTION
 """The contract of the one kernel that JAX comes with, and that can be compiled."""
 
-_SPLIT = {"q": "num_q_heads", "k_pages": "num_kv_heads", "v_pages": "num_kv_heads"}  # as production code has `shard_map` do it
+_SPLIT = {  # by axis of the mesh, which axis of which array is split over it, as production code has `shard_map` do it
+    "data": {"q": "batch_size", "lengths": "batch_size", "page_indices": "batch_size"},
+    "model": {"q": "num_q_heads", "k_pages": "num_kv_heads", "v_pages": "num_kv_heads"},
+}
 _LEFT_OUT = {"lengths_dtype": "int32", "page_indices_dtype": "int32", "scales_dtype": None}
 _MOST = 128  # devices of the last of these
 _SQUARES = ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16")
@@ -26,10 +30,20 @@ _IN_CUBES = frozenset({"v4", "v5p", "tpu7x"})
 
 @dataclass(frozen=True)
 class Mesh:
-    """The devices over which the heads are split: the name of their axis, and how many there are."""
+    """Devices over which a call is split by `shard_map`: the batch over `data` of them, the heads over `model`.
 
-    axis: str
-    size: int
+    Each device holds all pages of its KV heads.
+    """
+
+    data: int = 1
+    model: int = 1
+
+    @property
+    def size(self) -> int:
+        return self.data * self.model
+
+    def __str__(self) -> str:
+        return f"data={self.data},model={self.model}"
 
 
 @dataclass(frozen=True)
@@ -42,7 +56,7 @@ class Question:
         mesh: None: one device.
 
     Raises:
-        ValueError: a shape, dtype or parameter is not known; or the heads cannot be split over the mesh.
+        ValueError: a shape, dtype or parameter is not known; or batch or heads cannot be split over the mesh.
     """
 
     chip: Chip
@@ -55,10 +69,13 @@ class Question:
         if self.mesh is not None:
             if self.mesh.size > _MOST:
                 raise ValueError(f"a mesh of {self.mesh.size} devices: {_MOST} at most can be compiled for")
-            for array, axis in _SPLIT.items():
-                heads = self.values.get(f"{array}_{axis}", 0)
-                if heads % self.mesh.size:
-                    raise ValueError(f"{axis} = {heads} cannot be split over the {self.mesh.size} devices of {self.mesh.axis!r}")
+            for each, split in _SPLIT.items():
+                ways = getattr(self.mesh, each)
+                for array, axis in split.items():
+                    size = self.values.get(f"{array}_{axis}", 0)
+                    if size % ways:
+                        legal = ", ".join(map(str, divisors(size)))
+                        raise ValueError(f"{axis} = {size} cannot be split {ways} ways, over {each!r}; legal numbers: {legal}")
 
     @classmethod
     def of(cls, chip: str, *, mesh: Mesh | None = None, **geometry: Any) -> Question:
@@ -66,7 +83,7 @@ class Question:
 
         Args:
             chip: the TPU, e.g. `"v5e"`.
-            mesh: the devices over which the query heads and the KV heads are split.
+            mesh: the devices over which the batch, or the query heads and the KV heads, are split.
             **geometry: sizes of the whole arrays in elements (`batch_size=8`), values of parameters, names of dtypes. What is
                 left out: parameters have their defaults, lengths and page indices are int32, pages are plain.
 
@@ -80,15 +97,16 @@ class Question:
     @cached_property
     def geometry(self) -> dict[str, Any]:
         """What the kernel sees on one device of the chip, for `Contract.judge`."""
-        size = self.mesh.size if self.mesh else 1
+        mesh = self.mesh or Mesh()
         stated = {name: value for name, value in self.values.items() if name in CONTRACT.owners and name not in CONTRACT.axes}
-        for array, axis in _SPLIT.items():
-            if (name := f"{array}_{axis}") in stated:
-                stated[name] //= size
+        for each, split in _SPLIT.items():
+            for array, axis in split.items():
+                if (name := f"{array}_{axis}") in stated:
+                    stated[name] //= getattr(mesh, each)
         for array in CONTRACT.arrays:  # a shape follows from its axes, that of the scales does not
             stated.pop(f"{array.name}_shape", None)
             if scales := stated.get(f"{array.name}_scales_shape"):
-                stated[f"{array.name}_scales_shape"] = (scales[0] // size, *scales[1:])
+                stated[f"{array.name}_scales_shape"] = (scales[0] // mesh.model, *scales[1:])
         return CONTRACT.geometry(chip=self.chip, **stated)
 
     @cached_property
@@ -101,7 +119,8 @@ class Question:
         return {
             "topologies": [f"{self.chip.name}:{layout}" for layout in layouts],
             "config": "megacore" if self.chip.cores_per_device == 2 else "default",
-            "mesh": self.mesh and [self.mesh.axis, self.mesh.size],
+            "mesh": self.mesh and asdict(self.mesh),
+            "specs": {array.name: _spec(array) for array in CONTRACT.arrays},
             "arrays": {array.name: _array(array, self.values) for array in CONTRACT.arrays},
             "parameters": {parameter.name: self.values[parameter.name] for parameter in CONTRACT.parameters},
         }
@@ -128,6 +147,11 @@ def missing(values: Values) -> Iterator[str]:
     for parameter in CONTRACT.parameters:
         if not isinstance(values.get(parameter.name, UNKNOWN), int | float | str | None):
             yield parameter.name
+
+
+def _spec(array: ArrayArgument) -> list[str | None]:
+    """Return the axis of the mesh over which each axis of an array is split."""
+    return [next((each for each, split in _SPLIT.items() if split.get(array.name) == axis), None) for axis in array.axes]
 
 
 def _shape(array: ArrayArgument, values: Values) -> tuple[int, ...] | None:

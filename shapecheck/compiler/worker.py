@@ -88,9 +88,9 @@ class _Compiler:
         if question["mesh"] is None:
             shardings = dict.fromkeys(arrays, sharding.SingleDeviceSharding(self._devices(question, 1)[0]))
         else:
-            axis, size = question["mesh"]
-            mesh = sharding.Mesh(self._devices(question, size), (axis,))
-            specs = {name: _spec(name, axis, P) for name in arrays}
+            sizes = tuple(question["mesh"].values())
+            mesh = sharding.Mesh(self._devices(question, math.prod(sizes)).reshape(sizes), tuple(question["mesh"]))
+            specs = {name: P(*split) for name, split in question["specs"].items()}
             kernel = self._jax.shard_map(kernel, mesh=mesh, in_specs=tuple(specs.values()), out_specs=specs["q"], check_vma=False)
             shardings = {name: sharding.NamedSharding(mesh, spec) for name, spec in specs.items()}
         return self._jax.jit(kernel), [self._argument(array, shardings[name]) for name, array in arrays.items()]
@@ -111,12 +111,6 @@ class _Compiler:
             return described
         scales = self._argument(array["scales"], sharding)
         return self._kernel.quantization_utils.QuantizedTensor(weight=described, scales=scales)
-
-
-def _spec(name: str, axis: str, partition: Any) -> Any:
-    """Return how an argument is split: the query heads and the KV heads over the devices, the rest on each of them."""
-    heads = {"q": 1, "k_pages": 0, "v_pages": 0}
-    return partition(*[None] * heads[name], axis) if name in heads else partition()
 
 
 def _memory(compiled: Any) -> dict[str, int]:

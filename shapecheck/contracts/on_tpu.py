@@ -212,5 +212,6 @@ TPU_RULES = (
         ),
         argument="k_pages",
         on_tpu=True,
+        silent=True,
     ),
 )

@@ -153,6 +153,7 @@ RULES = (
             "Upstream checks nothing: an empty axis ends in a ZeroDivisionError, in an empty grid, or in uninitialised output."
         ),
         argument="page_indices",
+        silent=True,
     ),
     Rule(
         "SC112",
@@ -174,6 +175,7 @@ RULES = (
         ),
         argument="v_pages",
         advice=lambda values: "both of k_pages and v_pages from quantization_utils.quantize_to_int8, or neither",
+        silent=True,
     ),
     Rule(
         "SC113",
@@ -187,6 +189,7 @@ RULES = (
         argument="attn_logits_soft_cap",
         fix=CAP_FIX,
         advice=lambda values: "any finite number but 0",
+        silent=True,
     ),
     Rule(
         "SC114",
@@ -197,6 +200,7 @@ RULES = (
             "It replaces the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
         ),
         argument="mask_value",
+        silent=True,
     ),
     Rule(
         "SC115",
@@ -209,6 +213,7 @@ RULES = (
         explanation="The result has q's dtype: with an integer q upstream compiles, and truncates the result to integers.",
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
+        silent=True,
     ),
     Rule(
         "SC201",
@@ -247,6 +252,7 @@ RULES = (
         explanation="Upstream documents the danger and checks nothing: on a one-core device the kernel compiles, then hangs.",
         argument="megacore_mode",
         fix=MODE_FIX,
+        silent=True,
     ),
     Rule(
         "SC401",
@@ -258,6 +264,7 @@ RULES = (
             "the table; a negative length gives a row of zeros."
         ),
         argument="lengths",
+        silent=True,
     ),
     Rule(
         "SC402",
@@ -269,6 +276,7 @@ RULES = (
             "padding of -1 or of `total_num_pages` reads outside the pool. Pad with the id of any page, e.g. 0."
         ),
         argument="page_indices",
+        silent=True,
     ),
 )
 

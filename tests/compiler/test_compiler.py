@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codemods import cli
+from shapecheck.chip import chip_of
 from shapecheck.compiler import (
     Answer,
     Failure,
@@ -34,8 +35,10 @@ def answers() -> dict[str, Answer]:
         **{chip: question(chip) for chip in CHIPS},
         "v4 memory": question("v4", total_num_pages=1 << 19, page_size=8),
         "quantized": question(pages_dtype="int8", scales_dtype="float32"),
-        "mesh": question(mesh=Mesh("model", 8), megacore_mode="batch"),
-        "part of a topology": question("v5e", mesh=Mesh("tp", 2)),
+        "mesh": question(mesh=Mesh(model=8), megacore_mode="batch"),
+        "two axes": question("v6e", mesh=Mesh(data=4, model=4), batch_size=64),
+        "two axes in megacore": question("v4", mesh=Mesh(data=8, model=8), pages_dtype="int8", scales_dtype="float32"),
+        "part of a topology": question("v5e", mesh=Mesh(data=2)),
         "block": question(pages_per_compute_block=7),
         "no block": question(pages_per_compute_block=0),
         "head_dim": question(head_dim=64),
@@ -43,8 +46,8 @@ def answers() -> dict[str, Answer]:
         "page ids": question(page_indices_dtype="int16"),
         "one token": question(page_size=1, pages_per_compute_block=1),
         "smem": question(batch_size=256, pages_per_sequence=2048),
-        "vmem": question(page_size=128, pages_per_sequence=64, pages_per_compute_block=64, head_dim=256),
-        "hbm": question(total_num_pages=1 << 22, page_size=128),
+        **{f"{chip} vmem": question(chip, page_size=10240, pages_per_compute_block=2, head_dim=256) for chip in CHIPS},
+        **{f"{chip} hbm": question(chip, total_num_pages=1 << 22, page_size=128) for chip in CHIPS},
     }
     return dict(zip(asked, ask(list(asked.values())), strict=True))
 
@@ -60,7 +63,7 @@ def test_every_chip_can_be_asked_about(chip: str, answers: dict[str, Answer]) ->
     assert answer.seconds > 0
 
 
-@pytest.mark.parametrize("case", ["quantized", "mesh", "part of a topology"])
+@pytest.mark.parametrize("case", ["quantized", "mesh", "two axes", "two axes in megacore", "part of a topology"])
 def test_quantized_and_sharded_calls_compile(case: str, answers: dict[str, Answer]) -> None:
     assert answers[case].compiles, answers[case].message
 
@@ -71,6 +74,8 @@ def test_a_v4_has_two_cores_in_one_device(answers: dict[str, Answer]) -> None:
 
 def test_each_device_of_a_mesh_holds_its_share(answers: dict[str, Answer]) -> None:
     assert answers["mesh"].memory["hbm"] < answers["v5p"].memory["hbm"] / 4
+    assert answers["two axes"].memory["hbm"] < answers["v6e"].memory["hbm"] / 3
+    assert answers["part of a topology"].memory["hbm"] > answers["v5e"].memory["hbm"] * 0.9  # all pages are on each
 
 
 @pytest.mark.parametrize(
@@ -83,20 +88,24 @@ def test_each_device_of_a_mesh_holds_its_share(answers: dict[str, Answer]) -> No
         ("page ids", {Failure.VERIFICATION}),
         ("one token", {Failure.VERIFICATION}),
         ("smem", {Failure.SMEM}),
-        ("vmem", {Failure.VMEM}),
-        ("hbm", {Failure.HBM}),
+        *((f"{chip} vmem", {Failure.VMEM}) for chip in CHIPS),
+        *((f"{chip} hbm", {Failure.HBM}) for chip in CHIPS),
     ],
 )
 def test_failures_are_told_apart(case: str, failures: set[Failure], answers: dict[str, Answer]) -> None:
     assert answers[case].failure in failures, answers[case].message
 
 
-@pytest.mark.parametrize("case", ["smem", "vmem", "hbm"])
-def test_the_memory_is_told(case: str, answers: dict[str, Answer]) -> None:
-    answer = answers[case]
+def test_the_scalar_memory_is_told(answers: dict[str, Answer]) -> None:
+    answer = answers["smem"]
     assert answer.used
-    assert answer.limit
-    assert answer.used > answer.limit >= 1 << 20
+    assert answer.used > chip_of("v5p").smem_bytes == answer.limit
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_there_is_as_much_memory_as_the_table_of_chips_says(chip: str, answers: dict[str, Answer]) -> None:
+    assert answers[f"{chip} vmem"].limit == chip_of(chip).vmem_bytes
+    assert answers[f"{chip} hbm"].limit == pytest.approx(chip_of(chip).hbm_bytes, abs=16 << 20)  # in GiB, with two digits
 
 
 def test_rules_describe_the_failures(answers: dict[str, Answer]) -> None:
@@ -111,6 +120,6 @@ def test_the_contract_disputes_none(answers: dict[str, Answer]) -> None:
 def test_the_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[2] / "README.md").read_text()
     [shown] = re.findall(r"^```shell-session\n\$ shapecheck (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 0
+    assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 1  # a megacore mode hangs on a v5e
     number = re.compile(r"\d+(\.\d+)?")  # seconds and bytes are those of a machine and a version
     assert number.sub("N", capsys.readouterr().out) == number.sub("N", shown[1])

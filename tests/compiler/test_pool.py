@@ -24,7 +24,7 @@ def test_one_process_answers_many_questions_in_their_order(log: Path) -> None:
     answers = put(5, 6, 5, 7, watch=lambda done, of: seen.append((done, of)))
     assert [answer.memory["hbm"] for answer in answers] == [5, 6, 5, 7]
     assert log.read_text().splitlines()[1:] == ["asked 5", "asked 6", "asked 7"]
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 def test_a_crash_costs_its_own_answer(log: Path) -> None:

@@ -42,9 +42,13 @@ def test_an_argument_of_another_rank_can_be_asked_about() -> None:
     [
         ({"q_dtype": None}, "not known: q_dtype"),
         ({"chip": "v9"}, "unknown chip 'v9'"),
-        ({"mesh": Mesh("model", 3)}, "num_q_heads = 32 cannot be split over the 3 devices of 'model'"),
-        ({"mesh": Mesh("model", 16)}, "num_kv_heads = 8 cannot be split over the 16 devices of 'model'"),
-        ({"mesh": Mesh("model", 129)}, "128 at most"),
+        (
+            {"mesh": Mesh(model=3)},
+            "num_q_heads = 32 cannot be split 3 ways, over 'model'; legal numbers: 1, 2, 4, 8, 16, 32$",
+        ),
+        ({"mesh": Mesh(model=16)}, "num_kv_heads = 8 cannot be split 16 ways, over 'model'; legal numbers: 1, 2, 4, 8$"),
+        ({"mesh": Mesh(data=3, model=4)}, "batch_size = 8 cannot be split 3 ways, over 'data'"),
+        ({"mesh": Mesh(data=3, model=43)}, "a mesh of 129 devices: 128 at most"),
     ],
 )
 def test_refuses_what_cannot_be_asked(changes: dict[str, Any], message: str) -> None:
@@ -64,11 +68,24 @@ def test_whatever_is_left_out_is_named() -> None:
 
 def test_on_a_mesh_the_contract_judges_what_one_device_sees() -> None:
     scales = {"pages_dtype": "int8", "scales_dtype": "float32"}
-    geometry = question(mesh=Mesh("model", 4), **scales).geometry
-    assert (geometry["num_q_heads"], geometry["num_kv_heads"], geometry["batch_size"]) == (8, 2, 8)
+    geometry = question(mesh=Mesh(data=2, model=4), **scales).geometry
+    assert (geometry["num_q_heads"], geometry["num_kv_heads"], geometry["batch_size"]) == (8, 2, 4)
+    assert (geometry["lengths_shape"], geometry["page_indices_shape"]) == ((4,), (4, 16))
     assert geometry["k_pages_shape"] == (2, 128, 16, 128)
     assert geometry["v_pages_scales_shape"] == (2, 128, 16, 1)
     assert geometry["cores_per_device"] == 2
+
+
+def test_the_arrays_are_split_over_the_axes_of_a_mesh() -> None:
+    request = question(mesh=Mesh(data=2, model=4)).request
+    assert request["mesh"] == {"data": 2, "model": 4}
+    assert request["specs"] == {
+        "q": ["data", "model", None],
+        "k_pages": ["model", None, None, None],
+        "v_pages": ["model", None, None, None],
+        "lengths": ["data"],
+        "page_indices": ["data", None],
+    }
 
 
 def test_the_key_tells_apart_what_is_compiled_differently() -> None:
@@ -76,7 +93,8 @@ def test_the_key_tells_apart_what_is_compiled_differently() -> None:
         question(),
         question("v5e"),
         question(batch_size=16),
-        question(mesh=Mesh("model", 2)),
+        question(mesh=Mesh(model=2)),
+        question(mesh=Mesh(data=2)),
         question(megacore_mode="batch"),
     ]
     assert len({each.key for each in asked}) == len(asked)
