@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from shapecheck.chip import chip_of
 from shapecheck.contract import contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.demands import relation
 from shapecheck.plan import largest_divisor, megacore_mode_for
 from shapecheck.relation import RelationError
-from shapecheck.rule import Verdict
+from shapecheck.rule import Rule, Verdict
 
 if TYPE_CHECKING:
     from shapecheck.error import ContractError
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ContractError",
     "RelationError",
+    "Rule",
     "Verdict",
     "contract",
     "judge",
     "largest_divisor",
     "megacore_mode_for",
+    "relation",
 ]
 
 
