@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shapecheck.chip import chip_of
-from shapecheck.contract import contract
+from shapecheck.contract import checked, contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.demands import relation
+from shapecheck.installed import install, uninstall
 from shapecheck.plan import largest_divisor, megacore_mode_for
 from shapecheck.relation import RelationError
 from shapecheck.rule import Rule, Verdict
@@ -23,11 +24,14 @@ __all__ = [
     "RelationError",
     "Rule",
     "Verdict",
+    "checked",
     "contract",
+    "install",
     "judge",
     "largest_divisor",
     "megacore_mode_for",
     "relation",
+    "uninstall",
 ]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
@@ -335,3 +336,28 @@ def contract(*demands: str | Rule | Contract) -> Callable[[_Function], _Function
         return enforce(function, demands)
 
     return decorate
+
+
+def checked(function: Callable[..., Any], *demands: str | Rule | Contract) -> Callable[..., Any]:
+    """Return a function of someone else's behind a contract; the function itself stays what it is.
+
+        attend = checked(paged_attention, PAGED_ATTENTION)
+
+    It is as `contract(*demands)(function)`, but for two things. Of its annotations only those of jaxtyping are checked: the
+    others are not yours to enforce, as JAX's `q: jax.Array` takes arrays of numpy too. And what a `functools.partial` holds fast
+    takes part, also by position.
+
+    Args:
+        function: a function, a jit object, or a `functools.partial` of one.
+        demands: what `contract` takes.
+
+    Raises:
+        RelationError, TypeError: as `contract` does, here.
+    """
+    if isinstance(function, functools.partial):
+        partial = cast("functools.partial[Any]", function)
+        return functools.partial(checked(partial.func, *demands), *partial.args, **partial.keywords)
+    from shapecheck.enforce import enforce
+
+    contract(*demands)  # refuses what it does not take
+    return enforce(function, demands, others=False)

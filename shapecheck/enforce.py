@@ -27,12 +27,12 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _JIT_METHODS = ("lower", "trace", "eval_shape")
 
 
-def enforce(function: _Function, demands: Sequence[Demand]) -> _Function:
-    """Return `function` behind its contract; see `shapecheck.contract`."""
+def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = True) -> _Function:
+    """Return `function` behind its contract, see `shapecheck.contract`; without `others` only annotations of jaxtyping count."""
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"@contract decorates a function, not {function!r}; write it below @classmethod")
     model = named_function(function)
-    guard = _Guard(function, demands)
+    guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
     keying, accepted, accepts_result = guard.recall.keying, guard.recall.accepted, guard.recall.accepts_result
 
     # The attributes of a jit object are its own: copied, they would pass for those of the wrapper. What stands here instead of
@@ -47,8 +47,8 @@ def enforce(function: _Function, demands: Sequence[Demand]) -> _Function:
                 key, arguments = keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
                 acceptance = accepted[key]
             except Exception:  # not seen before, or not to be told by such a key: of an argument anything may go wrong
-                acceptance = None
-            if acceptance is None or not acceptance.holds():
+                arguments, acceptance = {}, None
+            if acceptance is None or (acceptance.is_conditional and not acceptance.holds()):
                 arguments, acceptance = guard.examine(args, kwargs)
             push(arguments, acceptance.bindings)
             try:
@@ -74,8 +74,7 @@ def enforce(function: _Function, demands: Sequence[Demand]) -> _Function:
 class _Guard:
     """What stands between a function and its callers."""
 
-    def __init__(self, function: Callable[..., Any], demands: Sequence[Demand]) -> None:
-        reading = read_signature(function)
+    def __init__(self, function: Callable[..., Any], reading: Reading, demands: Sequence[Demand]) -> None:
         self.function = function
         self.signature = reading.signature
         self.contract = _stated(name_of(function), reading, demands)

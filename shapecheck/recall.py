@@ -28,19 +28,21 @@ class Acceptance:
         bindings: the sizes that jaxtyping found for the axes.
         place: the chip on which they are; `ANYWHERE` where they are on all.
         x64: whether 64-bit types stayed what they are, where it matters; else None.
+        is_conditional: whether it takes `holds` to say whether they are so here.
         results: the keys of the results that were accepted as well.
     """
 
     bindings: Bindings
     place: Place = ANYWHERE
     x64: bool | None = None
+    is_conditional: bool = False
     results: set[Key] = field(default_factory=set[Key])
 
     @classmethod
     def of(cls, bindings: Bindings, place: Place, key: Key) -> Acceptance:
         """Return that calls with this key are legal."""
         wide = any(str(getattr(each, "name", each)).rpartition(".")[2] in NARROWED for each in _flat(key))
-        return cls(bindings, place, _x64() if wide else None)
+        return cls(bindings, place, _x64() if wide else None, is_conditional=wide or place is not ANYWHERE)
 
     def holds(self) -> bool:
         """Say whether they are legal here and now."""

@@ -5,7 +5,7 @@ A scope of jaxtyping has names of its own: what is checked inside it shares them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -32,7 +32,7 @@ def push(arguments: dict[str, Any], bindings: Bindings) -> None:
 
 
 @contextmanager
-def scope(arguments: dict[str, Any]) -> Iterator[None]:
+def scope(arguments: dict[str, Any]) -> Generator[None]:
     """Be in a scope in which no name stands for anything yet."""
     _push(arguments)
     try:

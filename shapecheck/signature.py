@@ -8,7 +8,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxtyping import AbstractDtype
@@ -37,6 +37,13 @@ class Reading:
     parameters: tuple[Parameter, ...]
     unresolved: tuple[str, ...]
 
+    def of_arrays(self) -> Reading:
+        """Return the reading without those annotations that say nothing of a jaxtyping array."""
+        written = self.signature.parameters.values()
+        parameters = [each.replace(annotation=_of_arrays(each.annotation)) for each in written]
+        result = _of_arrays(self.signature.return_annotation)
+        return replace(self, signature=self.signature.replace(parameters=parameters, return_annotation=result))
+
 
 def read_signature(function: Callable[..., Any]) -> Reading:
     """Read the signature of a function, or of what wraps one: a jit object, a `functools.partial`.
@@ -62,6 +69,10 @@ def read_signature(function: Callable[..., Any]) -> Reading:
         tuple(argument for argument in arguments if isinstance(argument, Parameter)),
         unresolved,
     )
+
+
+def _of_arrays(hint: Any) -> Any:
+    return hint if any(arrays_within(hint)) else Any
 
 
 def named_function(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import sys
 import traceback
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +22,9 @@ from jax import export
 from jax.sharding import AxisType, PartitionSpec
 from jaxtyping import Array, Float, Int, Shaped, TypeCheckError, config, jaxtyped
 
-from shapecheck import ContractError, RelationError, contract, observe, relation
+from shapecheck import ContractError, RelationError, checked, contract, observe, relation
 from shapecheck.chip import chip_of
+from shapecheck.contract import Parameter
 from shapecheck.contracts import PAGED_ATTENTION
 
 
@@ -691,3 +693,49 @@ def test_a_record_inside_itself_can_be_read() -> None:
 class Node:
     value: Float[Any, " n"]
     next: Node | None
+
+
+# --- functions of someone else's
+
+
+def others(q: jax.Array, k_pages, v_pages, lengths: Any, page_indices: "missing", *, pages_per_compute_block: int):  # noqa: F821, UP037
+    return q
+
+
+JITTED = jax.jit(others, static_argnames="pages_per_compute_block")
+OTHERS = replace(PAGED_ATTENTION, parameters=(Parameter("pages_per_compute_block"),), rules=PAGED_ATTENTION.rules[:2])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [others, JITTED, functools.partial(others), functools.partial(JITTED)],
+    ids=["function", "jit", "partial", "partial of jit"],
+)
+def test_a_function_of_someone_elses_can_be_checked(function: Callable[..., Any]) -> None:
+    wrapped = checked(function, OTHERS)
+    arguments = [np.asarray(each) for each in kernel_arguments()]
+    assert wrapped(*arguments, pages_per_compute_block=4).shape == (2, 8, 128)
+    with pytest.raises(ContractError, match="SC102 block-not-dividing"):
+        wrapped(*arguments, pages_per_compute_block=3)
+
+
+def test_what_a_partial_holds_fast_takes_part() -> None:
+    wrapped = checked(functools.partial(others, np.zeros((2, 7, 128)), pages_per_compute_block=4), OTHERS)
+    with pytest.raises(ContractError, match="num_q_heads = 7"):
+        wrapped(*kernel_arguments()[1:])
+
+
+def test_of_its_annotations_those_of_jaxtyping_are_checked() -> None:
+    def function(x: Float[Any, " n"], y: int) -> str: ...
+
+    wrapped = checked(function, "n % 2 == 0")
+    wrapped(np.zeros(2), "y")
+    with pytest.raises(ContractError, match="n = 3"):
+        wrapped(np.zeros(3), 1)
+    with pytest.raises(ContractError, match="argument 'x' is refused"):
+        wrapped(3, 1)
+
+
+def test_checked_takes_what_contract_takes() -> None:
+    with pytest.raises(TypeError, match="takes relations, rules and contracts"):
+        checked(others, 3)  # type: ignore[arg-type]

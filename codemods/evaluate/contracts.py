@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods import geometry
@@ -47,6 +48,15 @@ def _decorate(machine: Machine, arguments: Arguments) -> Value:
     except (RelationError, TypeError, ValueError):  # at run time the decoration itself fails
         return function
     return Contracted(function, callee)
+
+
+@interprets("shapecheck.checked", "shapecheck.contract.checked")
+def _checked(machine: Machine, arguments: Arguments) -> Value:
+    """`checked(function, "...")` gives the function with a contract; a kernel has its own."""
+    if arguments.spread or arguments.keywords or not arguments.positional:
+        raise Unmodelled("what the contract demands is not known")
+    function, *demands = arguments.positional
+    return _decorate(machine, replace(arguments, positional=(*demands, function)))
 
 
 _STATED = ("text", "name", "message", "when")

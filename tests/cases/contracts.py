@@ -2,7 +2,7 @@ import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from jaxtyping import Array, Float, Int32
 
-from shapecheck import contract, relation
+from shapecheck import checked, contract, install, relation
 
 
 @contract("num_q_heads % num_kv_heads == 0", "pages_per_sequence % block == 0")
@@ -56,3 +56,17 @@ def on_chips(x: Float[Array, "rows head_dim"]): ...
 
 
 on_chips(jnp.zeros((128, 64)))  # quiet: where it runs is not said
+
+
+def plain(x: Float[Array, "rows columns"], block: int = 8):
+    return x
+
+
+guarded = checked(plain, "rows % block == 0")
+guarded(jnp.zeros((24, 4)))  #: proven SC001
+guarded(jnp.zeros((20, 4)))  #: SC001 violated
+kernel = checked(paged_attention, "batch_size >= 1")
+with install():
+    kernel(q, kv, kv, lens, table, pages_per_compute_block=4)  #: SC102 violated
+    paged_attention(q, kv, kv, lens, table, pages_per_compute_block=3)  #: proven SC102
+    paged_attention(q, kv, kv, lens, table, pages_per_compute_block=4)  #: SC102 violated
