@@ -163,7 +163,7 @@ def measured(ways: Iterable[Row], rounds: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=1000, help="how often each way takes a turn (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=200, help="how often each way takes a turn (default: %(default)s)")
     rounds = parser.parse_args().rounds
     lowered: list[str] = []
     ways = rows(lowered)

@@ -60,23 +60,27 @@ def keying(signature: inspect.Signature, parts: Mapping[str, Part], arrays: Coll
         declared.append(name if parameter.default is parameter.empty else f"{name}={default}")
         if parameter.kind is parameter.POSITIONAL_ONLY and parameter.POSITIONAL_ONLY not in kinds[position + 1 :]:
             declared.append("/")
-        described += _described_by(name, parts[name], is_array_argument=name in arrays)
+        described += _described_by(parameter, parts[name], default, is_array=name in arrays)
     named = ", ".join(f"{name!r}: {name}" for name in signature.parameters)
     source = f"def key({', '.join(declared)}):\n return ({''.join(f'{each}, ' for each in described)}), {{{named}}}"
     exec(source, places)
     return places["key"]  # pyright: ignore[reportReturnType]
 
 
-def _described_by(name: str, part: Part, *, is_array_argument: bool) -> tuple[str, ...]:
-    """Return the expressions that describe an argument in a key."""
+def _described_by(parameter: inspect.Parameter, part: Part, default: str, *, is_array: bool) -> tuple[str, ...]:
+    """Return the expressions that describe an argument in a key; `default` is the name of its default there."""
+    name = parameter.name
     kind = f"_shapecheck_type({name})"
     if part is Part.NOTHING:
         return ()
     if part is Part.TYPE:
         return (kind,)
-    if part is Part.SHAPES and is_array_argument:
-        return (kind, f"None if {name} is None else {name}.shape", f"None if {name} is None else {name}.dtype")
-    return (kind, name)
+    if part is Part.VALUE or not is_array:
+        return (kind if parameter.default is parameter.empty else f"None if {name} is {default} else {kind}", name)
+    described = (kind, f"{name}.shape", f"{name}.dtype")
+    if type(None) in alternatives(parameter.annotation):
+        return tuple(f"None if {name} is None else {each}" for each in described)
+    return described
 
 
 def is_steady(key: Key) -> bool:
@@ -95,7 +99,7 @@ def _is_steady(value: Any) -> bool:
     )
 
 
-_ARRAYS: set[type] = set()
+ARRAYS: set[type] = set()
 """The types of arrays whose sizes are always plain integers; found as they come along."""
 
 
@@ -105,7 +109,7 @@ _type_of: Callable[[Any], type[Any]] = type  # of a value that may be anything, 
 def add_to(key: list[Any], part: Part, value: Any) -> None:
     """Add to a key what it says of a value: its type, and after that as many things as the type takes."""
     kind = _type_of(value)
-    if part is Part.SHAPES and kind in _ARRAYS:
+    if part is Part.SHAPES and kind in ARRAYS:
         key += (kind, value.shape, value.dtype)
     elif part is Part.NOTHING:
         pass
@@ -134,7 +138,7 @@ def _described(part: Part, kind: type, value: Any) -> Key:
         raise Unkeyed
     is_numpy = numpy is not None and kind is numpy.ndarray
     if is_numpy or (jax is not None and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)):
-        _ARRAYS.add(kind)
+        ARRAYS.add(kind)
     return tuple(value.shape), value.dtype
 
 
