@@ -103,12 +103,12 @@ ARRAYS: set[type] = set()
 """The types of arrays whose sizes are always plain integers; found as they come along."""
 
 
-_type_of: Callable[[Any], type[Any]] = type  # of a value that may be anything, pyright does not know the type
+type_of: Callable[[Any], type[Any]] = type  # of a value that may be anything, pyright does not know the type
 
 
 def add_to(key: list[Any], part: Part, value: Any) -> None:
     """Add to a key what it says of a value: its type, and after that as many things as the type takes."""
-    kind = _type_of(value)
+    kind = type_of(value)
     if part is Part.SHAPES and kind in ARRAYS:
         key += (kind, value.shape, value.dtype)
     elif part is Part.NOTHING:

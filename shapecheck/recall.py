@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from shapecheck.contract import Contract
 from shapecheck.hints import looks_at_values
-from shapecheck.keys import ARRAYS, Key, Keying, Part, Unkeyed, add_to, keying, part_of
+from shapecheck.keys import ARRAYS, Key, Keying, Part, Unkeyed, add_to, keying, part_of, type_of
 from shapecheck.observe import ANYWHERE, NARROWED, Place, is_here
 from shapecheck.scope import Bindings, present
 
@@ -111,7 +111,7 @@ def _flat(key: Key) -> Iterator[Any]:
 
 
 def _key_of(result: Any) -> Key | None:
-    kind = type(result)
+    kind = type_of(result)
     if kind in ARRAYS:  # as `add_to` has it, in less time
         return kind, result.shape, result.dtype
     key: list[Any] = []
