@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.codes import OWN_CODES, code_of, no_rule, severity
-from shapecheck.chip import CHIP_FACTS
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.rule import Cast, Fix, Resize, Rule
@@ -74,7 +73,7 @@ def _demands(contract: Contract, rule: Rule) -> Iterator[str]:
 def _notes(rule: Rule) -> Iterator[str]:
     if severity(rule.code) == "hint":
         yield f"A hint: off unless selected, with `--select {rule.code}`."
-    if not CHIP_FACTS.isdisjoint(rule.names):
+    if rule.needs_chip:
         yield "Judged only where a chip is declared: `--chip v5p`, or `chips` in `[tool.shapecheck]`."
     if rule.silent and not rule.is_hint:
         yield "The compiler does not see it: such a call may compile, and go wrong, or hang, when it runs."

@@ -20,7 +20,7 @@ from codemods.search import counterexample
 from codemods.splitting import consistent, follows
 from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
-from shapecheck.chip import CHIP_FACTS, Chip
+from shapecheck.chip import Chip
 from shapecheck.contract import ON_TPU
 from shapecheck.relation import UNKNOWN, Relation
 from shapecheck.rule import Rule, Verdict
@@ -74,8 +74,9 @@ class Judge:
         """The rules that apply: those about a chip or about elements only where these are known."""
         contract = self.callee.contract
         on_tpu = (self.callee.on_tpu or bool(self.chips)) and not self.arrival.interpreted and contract.uses_tpu(self.constants)
-        facts = self.chips[0].facts if self.chips else {}
-        return (*contract.applicable({**self._held, **facts, ON_TPU: on_tpu}), FITS)
+        places = [chip.facts for chip in self.chips] or [{}]
+        found = {id(rule) for facts in places for rule in contract.applicable({**self._held, **facts, ON_TPU: on_tpu})}
+        return (*(rule for rule in contract.rules if id(rule) in found), FITS)
 
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
@@ -116,7 +117,7 @@ class Judge:
             known = [each.formula for each in self.arrival.path] + [condition]
             if condition is False or not consistent(known):
                 continue
-            chips = (None,) if CHIP_FACTS.isdisjoint(rule.names) else self.chips
+            chips = [chip for chip in self.chips if not rule.chips or chip.name in rule.chips] if rule.needs_chip else [None]
             on_each = [self._judge_one(rule, arguments, known, chip) for chip in chips]
             worst = Verdict.worst(each.verdict for each in on_each)  # the code is to run on every one of them
             outcomes.append((condition, next(each for each in on_each if each.verdict is worst)))

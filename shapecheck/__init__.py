@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shapecheck.chip import chip_of
-from shapecheck.contract import contract
+from shapecheck.contract import checked, contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.demands import relation
+from shapecheck.installed import install, uninstall
 from shapecheck.plan import largest_divisor, megacore_mode_for
 from shapecheck.relation import RelationError
-from shapecheck.rule import Verdict
+from shapecheck.rule import Rule, Verdict
 
 if TYPE_CHECKING:
     from shapecheck.error import ContractError
@@ -20,11 +22,16 @@ if TYPE_CHECKING:
 __all__ = [
     "ContractError",
     "RelationError",
+    "Rule",
     "Verdict",
+    "checked",
     "contract",
+    "install",
     "judge",
     "largest_divisor",
     "megacore_mode_for",
+    "relation",
+    "uninstall",
 ]
 
 

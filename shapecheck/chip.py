@@ -55,6 +55,7 @@ class Chip:
 
 
 _FACTS = {
+    "chip_name": "name",
     "chip_generation": "generation",
     "cores_per_device": "cores_per_device",
     "smem_bytes": "smem_bytes",

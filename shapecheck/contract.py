@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
 from shapecheck.dtypes import bits_of
+from shapecheck.paths import root_of
 from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
 from shapecheck.rule import Fix, Rule, Verdict
 
@@ -34,11 +36,18 @@ class ArrayArgument:
         name: the parameter's name.
         axes: the names of its dimensions, in order; `"_"` has no name, `"..."` stands for any number of dimensions.
         quantizable: whether a `QuantizedTensor(weight, scales)` may stand in its place; shape and dtype are the weight's.
+        path: where it stands, if it is a part of an argument: `cache.k_pages`, `caches[*]`; empty if it is one itself.
     """
 
     name: str
     axes: tuple[str, ...]
     quantizable: bool = False
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """The expression that it comes from."""
+        return self.path or self.name
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -65,29 +74,37 @@ class ArrayArgument:
 
     def origins(self) -> Iterator[tuple[str, str]]:
         """Yield each name with the expression a user would write for it."""
-        yield f"{self.name}_rank", f"{self.name}.ndim"
-        yield f"{self.name}_shape", f"{self.name}.shape"
-        yield f"{self.name}_dtype", f"{self.name}.dtype"
-        yield f"{self.name}_bits", f"{self.name}.dtype"
-        yield f"{self.name}_min", f"{self.name}.min()"
-        yield f"{self.name}_max", f"{self.name}.max()"
+        name, place = self.name, self.place
+        yield f"{name}_rank", f"{place}.ndim"
+        yield f"{name}_shape", f"{place}.shape"
+        yield f"{name}_dtype", f"{place}.dtype"
+        yield f"{name}_bits", f"{place}.dtype"
+        yield f"{name}_min", f"{place}.min()"
+        yield f"{name}_max", f"{place}.max()"
         for axis, index in self.positions.items():
-            yield f"{self.name}_{axis}", f"{self.name}.shape[{index}]"
+            yield f"{name}_{axis}", f"{place}.shape[{index}]"
         if self.quantizable:
-            yield f"{self.name}_scales_shape", f"{self.name}.scales.shape"
-            yield f"{self.name}_scales_dtype", f"{self.name}.scales.dtype"
-            yield f"{self.name}_scales_bits", f"{self.name}.scales.dtype"
+            yield f"{name}_scales_shape", f"{place}.scales.shape"
+            yield f"{name}_scales_dtype", f"{place}.scales.dtype"
+            yield f"{name}_scales_bits", f"{place}.scales.dtype"
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A non-array argument `p`: relations may use its value `p` and the name of its type `p_type`, e.g. `"int"`.
 
-    `default` is `UNKNOWN` where the call must give it, or where it cannot be written down.
+    `default` is `UNKNOWN` where the call must give it, or where it cannot be written down. `path` is where it stands if it is a
+    field of an argument: `blocks.block_q`.
     """
 
     name: str
     default: Any = UNKNOWN
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """The expression that it comes from."""
+        return self.path or self.name
 
 
 @dataclass(frozen=True)
@@ -128,24 +145,30 @@ class Contract:
         for axis, qualified in self.axes.items():
             origins.setdefault(axis, origins[qualified[0]])
         for parameter in self.parameters:
-            origins[parameter.name] = parameter.name
-            origins[f"{parameter.name}_type"] = f"type({parameter.name})"
-        return origins | dict.fromkeys(CHIP_FACTS, "the chip")
+            origins[parameter.name] = parameter.place
+            origins[f"{parameter.name}_type"] = f"type({parameter.place})"
+        return dict.fromkeys(CHIP_FACTS, "the chip") | origins
 
     @cached_property
     def owners(self) -> dict[str, str]:
         """The argument that each name belongs to; an axis belongs to the first that has it, the chip's names to none."""
-        owners = {name: array.name for array in self.arrays for name, _ in array.origins()}
+        owners = {name: root_of(array.place) for array in self.arrays for name, _ in array.origins()}
         for axis, qualified in self.axes.items():
             owners.setdefault(axis, owners[qualified[0]])
         for parameter in self.parameters:
-            owners[parameter.name] = owners[f"{parameter.name}_type"] = parameter.name
+            owners[parameter.name] = owners[f"{parameter.name}_type"] = root_of(parameter.place)
         return owners
 
     @cached_property
     def occasional(self) -> frozenset[str]:
         """The names that a call defines only on occasion: where a chip is declared, or the elements of an array are known."""
-        return CHIP_FACTS.union(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))
+        parameters = {parameter.name for parameter in self.parameters}
+        return CHIP_FACTS.difference(parameters, self.axes) | self.value_names
+
+    @cached_property
+    def value_names(self) -> frozenset[str]:
+        """The names that stand for elements of arrays, which differ from one call to the next although the sizes do not."""
+        return frozenset(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))
 
     @cached_property
     def axes(self) -> dict[str, tuple[str, ...]]:
@@ -208,7 +231,9 @@ class Contract:
         elsewhere = values.get(ON_TPU) is False
         lacking = self.occasional - values.keys()
         for rule in self.rules:
-            if not (rule.on_tpu and elsewhere) and lacking.isdisjoint(rule.names):
+            if (rule.on_tpu and elsewhere) or (rule.chips and values.get("chip_name") not in rule.chips):
+                continue
+            if lacking.isdisjoint(rule.names):
                 yield rule
 
     def uses_tpu(self, values: Values) -> bool:
@@ -235,9 +260,13 @@ class Contract:
         return {}
 
     def _fails_on_a_chip(self, values: Values) -> bool:
-        rules = [each for each in self.rules if not each.is_hint and (each.on_tpu or not CHIP_FACTS.isdisjoint(each.names))]
         chips = (chip for chip in CHIPS if chip.generation >= FIRST_GENERATION)
-        return any(rule.judge({**values, **chip.facts}) is Verdict.VIOLATED for chip in chips for rule in rules)
+        return any(
+            rule.judge(there) is Verdict.VIOLATED
+            for there in ({**values, **chip.facts, ON_TPU: True} for chip in chips)
+            for rule in self.applicable(there)
+            if not rule.is_hint and (rule.on_tpu or rule.needs_chip)
+        )
 
     def permits(self, parameter: str, value: Any, values: Values, chips: Sequence[Chip] = ()) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value.
@@ -283,23 +312,23 @@ def _type_name(value: Any) -> str:
     return "int" if isinstance(value, int) and not isinstance(value, bool) else type(value).__name__  # an IntEnum is an int
 
 
-def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:
+def contract(*demands: str | Rule | Contract) -> Callable[[_Function], _Function]:
     """Enforce relations between the sizes of a function's arguments, and its jaxtyping annotations, at call time.
 
         @contract("num_q_heads % num_kv_heads == 0", "megacore_mode != 'kv_head' or num_kv_heads % 2 == 0")
         def attend(q: Float[Array, "batch_size num_q_heads head_dim"], ...): ...
 
     A relation may use the axes in the annotations, `ARRAY_AXIS` for the axis of one array, `ARRAY_rank`, `ARRAY_shape`,
-    `ARRAY_dtype`, and the other parameters; a parameter hides the axis of the same name. A relation over sizes that cannot
-    be told, such as those of `jax.export`, is taken to hold; one that divides by 0, or that Python cannot evaluate for other
-    reasons, is not. Under jit the check runs when the function is traced.
+    `ARRAY_dtype`, `itemsize(ARRAY)`, and the other parameters; a parameter hides the axis of the same name. A relation over
+    sizes that cannot be told, such as those of `jax.export`, is taken to hold; one that divides by 0, or that Python cannot
+    evaluate for other reasons, is not. Under jit the check runs when the function is traced.
 
     The function may be a jit object or a `functools.partial`; of a jit object, `lower`, `trace` and `eval_shape` check the
     relations too. The contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.
 
     Args:
-        demands: relations, and at most one ready contract such as `shapecheck.contracts.PAGED_ATTENTION`, with which the
-            signature must agree.
+        demands: relations as strings, or from `shapecheck.relation` with a name, a message and the chips that they are for; and
+            at most one ready contract such as `shapecheck.contracts.PAGED_ATTENTION`, with which the signature must agree.
 
     Raises:
         RelationError: on decoration: a relation cannot be read, or uses a name that the signature does not define.
@@ -308,8 +337,8 @@ def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:
         ContractError: on a call that breaks the contract.
     """
     for demand in demands:
-        if not isinstance(demand, (str, Contract)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"@contract(...) takes relations and contracts, not {demand!r}")
+        if not isinstance(demand, (str, Rule, Contract)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"@contract(...) takes relations, rules and contracts, not {demand!r}")
 
     def decorate(function: _Function) -> _Function:
         from shapecheck.enforce import enforce  # imports jaxtyping: only who decorates pays for it
@@ -317,3 +346,28 @@ def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:
         return enforce(function, demands)
 
     return decorate
+
+
+def checked(function: Callable[..., Any], *demands: str | Rule | Contract) -> Callable[..., Any]:
+    """Return a function of someone else's behind a contract; the function itself stays what it is.
+
+        attend = checked(paged_attention, PAGED_ATTENTION)
+
+    It is as `contract(*demands)(function)`, but for two things. Of its annotations only those of jaxtyping are checked: the
+    others are not yours to enforce, as JAX's `q: jax.Array` takes arrays of numpy too. And what a `functools.partial` holds fast
+    takes part, also by position.
+
+    Args:
+        function: a function, a jit object, or a `functools.partial` of one.
+        demands: what `contract` takes.
+
+    Raises:
+        RelationError, TypeError: as `contract` does, here.
+    """
+    if isinstance(function, functools.partial):
+        partial = cast("functools.partial[Any]", function)
+        return functools.partial(checked(partial.func, *demands), *partial.args, **partial.keywords)
+    from shapecheck.enforce import enforce
+
+    contract(*demands)  # refuses what it does not take
+    return enforce(function, demands, others=False)

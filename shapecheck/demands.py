@@ -2,26 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from shapecheck.chip import chip_of
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.relation import UNKNOWN, Relation
-from shapecheck.rule import Rule
+from shapecheck.rule import Rule, constantly, no_advice
 
 _Arrays: TypeAlias = Mapping[str, ArrayArgument]
 _Parameters: TypeAlias = Mapping[str, Parameter]
 
+_MESSAGE = "this relation must hold"
+
 OWN_CODE = "SC001"
-"""The code of every relation that a user states; its text is its name."""
+"""The code of every relation that a user states; its text is its name where it is given none."""
+
+Demand: TypeAlias = str | Rule | Contract
+"""What `@contract` takes: a relation, one with a name and words of its own, or a ready contract."""
+
+ON_ANY_CHIP = "tpu"
+"""What `when` says of a relation that must hold on every TPU, and nowhere else."""
+
+
+def relation(text: str, *, name: str = "", message: str = "", when: str | Iterable[str] = ()) -> Rule:
+    """Return a relation for `@contract` that has a name, says why it is there, or holds on some chips only.
+
+        @contract(relation("m % block_m == 0", name="whole-blocks", message="the grid has no ragged last block"))
+
+    Args:
+        text: the relation, as `@contract` takes it.
+        name: what messages call it; its text by default.
+        message: the demand in words, one line.
+        when: the chips on which it must hold, e.g. `"v5e"` or `("v5e", "v6e")`, or `"tpu"` for all of them; by default it must
+            hold everywhere. Of another device nothing is demanded.
+
+    Raises:
+        RelationError: the relation cannot be read.
+        ValueError: there is no such chip.
+    """
+    stated = Relation(text)
+    everywhere = when == ON_ANY_CHIP
+    named = () if everywhere else (when,) if isinstance(when, str) else tuple(when)
+    return Rule(
+        OWN_CODE,
+        name or stated.text,
+        stated,
+        message or _MESSAGE,
+        explanation="",
+        argument="",
+        advice=constantly(message) if message else no_advice,
+        on_tpu=bool(when),
+        chips=tuple(chip_of(each).name for each in named),
+    )
 
 
 def stated_contract(
     name: str,
     arrays: tuple[ArrayArgument, ...],
     parameters: tuple[Parameter, ...],
-    demands: Sequence[str | Contract],
+    demands: Sequence[Demand],
 ) -> Contract:
     """Return the contract of a function with these arguments.
 
@@ -29,30 +70,30 @@ def stated_contract(
         name: the function's name; a ready contract keeps its own.
         arrays: its array arguments, as annotated.
         parameters: its other arguments.
-        demands: relations, and at most one ready contract, to which the relations are added.
+        demands: relations, rules, and at most one ready contract, to which these are added.
 
     Raises:
         RelationError: a relation cannot be read, or uses a name that no argument defines.
         TypeError: the signature disagrees with the ready contract, or there are two.
     """
     ready = [demand for demand in demands if isinstance(demand, Contract)]
-    relations = [Relation(demand) for demand in demands if isinstance(demand, str)]
+    rules = [relation(demand) if isinstance(demand, str) else demand for demand in demands if not isinstance(demand, Contract)]
     if len(ready) > 1:
         raise TypeError(f"{name}: one contract at most, not {len(ready)}")
     if ready:
         contract = _agreed(ready[0], arrays, parameters)
     else:
         contract = Contract(name, arrays, parameters, rules=())
-    return replace(contract, rules=(*contract.rules, *(_own_rule(relation, contract) for relation in relations)))
+    return replace(contract, rules=(*contract.rules, *(_placed(rule, contract) for rule in rules)))
 
 
-def _own_rule(relation: Relation, contract: Contract) -> Rule:
+def _placed(rule: Rule, contract: Contract) -> Rule:
     """Point at a parameter where the relation has one, for that is what a caller can change; else at its last array."""
-    origins = [contract.origins[name] for name in relation.names if name in contract.origins]
-    arguments = [origin.split(".")[0].removeprefix("type(").rstrip(")") for origin in origins]
+    if rule.argument:
+        return rule
+    arguments = [contract.owners[name] for name in rule.names if name in contract.owners]
     chosen = {parameter.name for parameter in contract.parameters}
-    argument = next((name for name in arguments if name in chosen), arguments[-1] if arguments else "")
-    return Rule(OWN_CODE, relation.text, relation, message="this relation must hold", explanation="", argument=argument)
+    return replace(rule, argument=next((name for name in arguments if name in chosen), arguments[-1] if arguments else ""))
 
 
 def _agreed(contract: Contract, arrays: tuple[ArrayArgument, ...], parameters: tuple[Parameter, ...]) -> Contract:

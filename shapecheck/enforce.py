@@ -4,67 +4,156 @@ from __future__ import annotations
 
 import functools
 import inspect
-import keyword
 import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
-from beartype import BeartypeConf, beartype
-from jaxtyping import TypeCheckError, config, jaxtyped  # pyright: ignore[reportUnknownVariableType]
+from beartype.door import is_bearable
+from jaxtyping import TypeCheckError, config
 
 from shapecheck.contract import Contract
-from shapecheck.demands import stated_contract
-from shapecheck.error import ContractError, Violation, contract_error, violations_of
-from shapecheck.observe import geometry_of
-from shapecheck.refusal import refuser
+from shapecheck.demands import Demand, stated_contract
+from shapecheck.error import ContractError, contract_error, violations_in
+from shapecheck.keys import Key, is_steady
+from shapecheck.observe import ANYWHERE, observed
+from shapecheck.recall import Acceptance, Recall
+from shapecheck.refusal import CONF, refused_argument, refused_result
 from shapecheck.relation import RelationError
+from shapecheck.scope import pop, present, push, scope
 from shapecheck.signature import Reading, name_of, named_function, read_signature
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_Judge: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any]], tuple[Violation, ...]]
 
-_BEARTYPE = BeartypeConf(is_pep484_tower=True)  # `float` takes an int, as it does for static type checkers
 _JIT_METHODS = ("lower", "trace", "eval_shape")
 
 
-def enforce(function: _Function, demands: Sequence[str | Contract]) -> _Function:
-    """Return `function` behind its contract; see `shapecheck.contract`."""
+def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = True) -> _Function:
+    """Return `function` behind its contract, see `shapecheck.contract`; without `others` only annotations of jaxtyping count."""
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"@contract decorates a function, not {function!r}; write it below @classmethod")
     model = named_function(function)
-    reading = read_signature(function)
-    stated = _stated(name_of(function), reading, demands)
-    violated = _judge(function, reading.signature, stated)
-    typed = _typed(function, reading.signature)
-    refused = refuser(stated.name, reading.signature, _BEARTYPE)
+    guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
+    keying, accepted, accepts_result = guard.recall.keying, guard.recall.accepted, guard.recall.accepts_result
 
-    # The attributes of a jit object are its own: copied, they would pass for those of the wrapper.
+    # The attributes of a jit object are its own: copied, they would pass for those of the wrapper. What stands here instead of
+    # in functions of its own does so for speed: an eager call of a kernel takes some microseconds.
     @functools.wraps(model, updated=("__dict__",) if isinstance(model, types.FunctionType) else ())
     def enforced(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         if config.jaxtyping_disable:
             return function(*args, **kwargs)
-        if violations := violated(args, kwargs):
-            if violations[0].undefined and (reason := refused(*args, **kwargs)) is not None:  # the cause: a value of another type
-                raise ContractError(reason, stated.name)
-            raise contract_error(stated, violations)
         try:
-            return typed(*args, **kwargs)
-        except TypeCheckError:
-            if (reason := refused(*args, **kwargs)) is None:  # the result is at fault, or a call inside
-                raise
-        raise ContractError(reason, stated.name)
+            try:
+                key, arguments = keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
+                acceptance = accepted[key]
+            except Exception:  # not seen before, or not to be told by such a key: of an argument anything may go wrong
+                arguments, acceptance = {}, None
+            if acceptance is None or (acceptance.is_conditional and not acceptance.holds()):
+                arguments, acceptance = guard.examine(args, kwargs)
+            push(arguments, acceptance.bindings)
+            try:
+                result = function(*args, **kwargs)
+                if guard.asks_for_result and not accepts_result(result, acceptance):
+                    guard.examine_result(result, acceptance)
+                return result
+            finally:
+                pop()
+        except Exception as error:
+            error.__traceback__ = _without_own_frames(error.__traceback__)
+            raise
 
     enforced.__name__ = name_of(function)
     enforced.__wrapped__ = function
-    enforced.__contract__ = stated  # pyright: ignore[reportAttributeAccessIssue]
+    enforced.__contract__ = guard.contract  # pyright: ignore[reportAttributeAccessIssue]
     if all(hasattr(function, method) for method in _JIT_METHODS):
         for method in _JIT_METHODS:
-            setattr(enforced, method, _guarded(getattr(function, method), stated, violated))
+            setattr(enforced, method, _guarded(getattr(function, method), guard))
     return cast(_Function, enforced)
 
 
-def _stated(name: str, reading: Reading, demands: Sequence[str | Contract]) -> Contract:
+class _Guard:
+    """What stands between a function and its callers."""
+
+    def __init__(self, function: Callable[..., Any], reading: Reading, demands: Sequence[Demand]) -> None:
+        self.function = function
+        self.signature = reading.signature
+        self.contract = _stated(name_of(function), reading, demands)
+        self.recall = Recall(reading.signature, self.contract)
+        self._result_hint = _result_hint(function, reading.signature)
+        self.asks_for_result = self._result_hint is not Any
+        for parameter in reading.signature.parameters.values():
+            if parameter.annotation is not parameter.empty:
+                is_bearable(None, parameter.annotation, conf=CONF)  # what beartype cannot read fails here, not in a call
+
+    def violated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ContractError | None:
+        """Return the error of a call that breaks a relation."""
+        violations = violations_in(self.contract, observed(self.contract, self._bind(args, kwargs)))
+        return contract_error(self.contract, violations) if violations else None
+
+    def examine(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Acceptance]:
+        """Return the arguments of a legal call by name, with what there is to know of such calls.
+
+        Raises:
+            ContractError: it is not legal.
+        """
+        arguments = self._bind(args, kwargs)
+        key = self.recall.key(arguments)
+        if key is not None and (found := self.recall.accepted.get(key)) and found.holds():
+            return arguments, found
+        observations = list(observed(self.contract, arguments))
+        violations = violations_in(self.contract, observations)
+        if violations and not violations[0].undefined:
+            raise contract_error(self.contract, violations)
+        with scope(arguments):
+            refusal = refused_argument(self.contract.name, self.signature, arguments)
+            bindings = present()
+        if refusal is not None:  # where a relation has no value, it is the cause: a value of another type
+            raise ContractError(refusal, self.contract.name)
+        if violations:
+            raise contract_error(self.contract, violations)
+        place = next((each.place for each in observations if each.place is not ANYWHERE), ANYWHERE)
+        acceptance = Acceptance.of(bindings, place, key or ())
+        on_sizes_alone = all(self.contract.value_names.isdisjoint(each.values) for each in observations)
+        if key is not None and on_sizes_alone:
+            self.recall.accept(acceptance, key, *self._quick_key(args, kwargs))
+        return arguments, acceptance
+
+    def _quick_key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
+        """Yield the key by which such a call is found at once, if it has one."""
+        try:
+            key, _ = self.recall.keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
+            hash(key)
+        except Exception:
+            return
+        if is_steady(key):
+            yield key
+
+    def examine_result(self, result: Any, acceptance: Acceptance) -> None:
+        """Check a result.
+
+        Raises:
+            TypeCheckError: its annotation refuses it.
+        """
+        depends_on_body = present() != acceptance.bindings  # which has given sizes to further names
+        refusal = refused_result(self.contract.name, self._result_hint, result)
+        if refusal is not None:
+            raise TypeCheckError(refusal)
+        if not depends_on_body:
+            self.recall.accept_result(result, acceptance)
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            reason = str(error)
+        else:
+            bound.apply_defaults()
+            return bound.arguments
+        inspect.unwrap(self.function)(*args, **kwargs)  # raises what Python says of such a call
+        raise TypeError(f"{name_of(self.function)}: {reason}")
+
+
+def _stated(name: str, reading: Reading, demands: Sequence[Demand]) -> Contract:
     try:
         return stated_contract(name, reading.arrays, reading.parameters, demands)
     except RelationError as error:
@@ -73,51 +162,33 @@ def _stated(name: str, reading: Reading, demands: Sequence[str | Contract]) -> C
         raise
 
 
-def _judge(function: Callable[..., Any], signature: inspect.Signature, contract: Contract) -> _Judge:
-    """Return what gives the violations for the arguments of a call."""
-
-    def violated(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Violation, ...]:
-        bound = _bind(function, signature, args, kwargs)
-        bound.apply_defaults()
-        return violations_of(contract, geometry_of(contract, bound.arguments))
-
-    return violated
+def _result_hint(function: Callable[..., Any], signature: inspect.Signature) -> Any:
+    """Return the annotation of what a call gives; `Any` where it has none, or speaks of what comes later."""
+    body = inspect.unwrap(named_function(function))
+    later = inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body)
+    hint = signature.return_annotation
+    return Any if later or hint in (signature.empty, object) else hint
 
 
-def _bind(
-    function: Callable[..., Any], signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> inspect.BoundArguments:
-    try:
-        return signature.bind(*args, **kwargs)
-    except TypeError as error:
-        reason = str(error)
-    inspect.unwrap(function)(*args, **kwargs)  # raises what Python says of such a call
-    raise TypeError(f"{name_of(function)}: {reason}")
+def _without_own_frames(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """Return a traceback without the frames that it begins with if they are ours: it goes on where the user's code does."""
+    while traceback is not None and traceback.tb_frame.f_globals.get("__name__", "").startswith("shapecheck."):
+        traceback = traceback.tb_next
+    return traceback
 
 
-def _typed(function: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
-    """Return `function` under jaxtyping and beartype, which want a `def` and annotations that are no strings."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        return function(*args, **kwargs)
-
-    name = name_of(function)
-    call.__name__ = name if name.isidentifier() and not keyword.iskeyword(name) else "call"
-    call.__qualname__ = getattr(function, "__qualname__", call.__name__)
-    call.__module__ = function.__module__
-    call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    return jaxtyped(call, typechecker=beartype(conf=_BEARTYPE))
-
-
-def _guarded(method: Callable[..., Any], contract: Contract, violated: _Judge) -> Callable[..., Any]:
+def _guarded(method: Callable[..., Any], guard: _Guard) -> Callable[..., Any]:
     """Return a method of a jit object that takes the function's arguments, behind the same relations."""
 
     @functools.wraps(method)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if not config.jaxtyping_disable and (violations := violated(args, kwargs)):
-            raise contract_error(contract, violations)
-        return method(*args, **kwargs)
+        try:
+            if not config.jaxtyping_disable and (error := guard.violated(args, kwargs)):
+                raise error
+            return method(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = _without_own_frames(error.__traceback__)
+            raise
 
     return guarded

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxtyping import TypeCheckError
 
 from shapecheck.contract import Contract
-from shapecheck.observe import sharding_note
+from shapecheck.observe import Observation, sharding_note
+from shapecheck.paths import Key, spelled
 from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Rule, Verdict, no_advice
 
@@ -25,15 +26,20 @@ class Violation:
         values: what the relation's names stand for, those that make it fail.
         advice: what would be legal instead; empty where nothing can be said.
         undefined: why the relation has no value for these; empty where it has one, and fails.
+        key: the indices and keys of the elements whose values these are, where arguments hold several arrays under one name.
+        others: how many other elements break the rule.
     """
 
     rule: Rule
     values: Mapping[str, Any]
     advice: str
     undefined: str = ""
+    key: Key = ()
+    others: int = 0
 
-    def __reduce__(self) -> tuple[type[Violation], tuple[Rule, Mapping[str, Any], str, str]]:
-        return Violation, (replace(self.rule, fix=None, advice=no_advice), self.values, self.advice, self.undefined)
+    def __reduce__(self) -> tuple[type[Violation], tuple[Any, ...]]:
+        plain = replace(self.rule, fix=None, advice=no_advice)
+        return Violation, (plain, self.values, self.advice, self.undefined, self.key, self.others)
 
 
 class ContractError(TypeCheckError, ValueError):
@@ -73,6 +79,16 @@ def violations_of(contract: Contract, values: Values) -> tuple[Violation, ...]:
     )
 
 
+def violations_in(contract: Contract, observations: Iterable[Observation]) -> tuple[Violation, ...]:
+    """Return every rule that is violated by an observation, with the values of the first that does."""
+    found: dict[int, Violation] = {}
+    for each in observations:
+        for violation in violations_of(contract, each.values):
+            first = found.setdefault(id(violation.rule), replace(violation, key=each.key, others=-1))
+            found[id(violation.rule)] = replace(first, others=first.others + each.elements)
+    return tuple(found.values())
+
+
 def _at_fault(rule: Rule, values: Values) -> dict[str, Any]:
     return {name: values[name] for name in rule.relation.at_fault(values) if values.get(name, UNKNOWN) is not UNKNOWN}
 
@@ -83,8 +99,9 @@ def contract_error(contract: Contract, violations: tuple[Violation, ...]) -> Con
     lines = [f"{contract.name}: {count} not hold", *(f"  {note}" for note in sharding_note())]
     for violation in violations:
         lines.append(f"  {_headline(violation)}")
-        lines += (f"        {_assignment(name, value, contract)}" for name, value in violation.values.items())
-        lines += (f"        {each}" for each in (violation.undefined, violation.advice) if each)
+        lines += (f"        {_assignment(name, value, contract, violation.key)}" for name, value in violation.values.items())
+        others = f"and so in {violation.others} more" if violation.others else ""
+        lines += (f"        {each}" for each in (others, violation.undefined, violation.advice) if each)
     return ContractError("\n".join(lines), contract.name, violations)
 
 
@@ -96,6 +113,6 @@ def _headline(violation: Violation) -> str:
     return f"{rule.code} {rule.name}: {broken if len(broken) <= _LONGEST_RELATION else rule.message}"
 
 
-def _assignment(name: str, value: Any, contract: Contract) -> str:
-    origin = contract.origins[name]
+def _assignment(name: str, value: Any, contract: Contract, key: Key) -> str:
+    origin = spelled(contract.origins[name], key)
     return f"{name} = {value!r}" + (f"   ({origin})" if origin != name else "")

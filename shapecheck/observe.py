@@ -2,31 +2,92 @@
 
 from __future__ import annotations
 
+import enum
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
-from shapecheck.chip import local_chip
-from shapecheck.contract import ON_TPU, ArrayArgument, Contract
+from shapecheck.chip import Chip, local_chip
+from shapecheck.contract import ON_TPU, ArrayArgument, Contract, Parameter
+from shapecheck.paths import Key, elements, root_of
 from shapecheck.relation import UNKNOWN
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
-def geometry_of(contract: Contract, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the contract's names in a call, given its arguments by name.
+class _Anywhere(enum.Enum):
+    ANYWHERE = "anywhere"
+
+
+ANYWHERE: Final = _Anywhere.ANYWHERE
+"""Where a call is judged whose verdict is the same on every device."""
+
+_Part: TypeAlias = tuple[ArrayArgument | Parameter, Mapping[Key, Any]]
+
+Place: TypeAlias = Chip | Literal[_Anywhere.ANYWHERE] | None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a call says of its geometry.
+
+    Attributes:
+        values: the values of the contract's names.
+        key: the indices and keys of the elements that they speak of, where arguments hold several arrays under one name.
+        place: the chip on which the verdict was asked for; `ANYWHERE` where it is the same on all of them.
+        elements: of how many elements this is so.
+    """
+
+    values: Mapping[str, Any]
+    key: Key
+    place: Place
+    elements: int = 1
+
+
+def geometry_of(contract: Contract, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of the contract's names in a call whose arguments hold no containers of arrays; see `observed`."""
+    return next(observed(contract, arguments)).values
+
+
+def observed(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[Observation]:
+    """Yield the values of the contract's names in a call, given its arguments by name.
 
     Arrays are whatever has a `shape` and a `dtype`: of jax, also traced, and of numpy, and `jax.ShapeDtypeStruct`. What
     cannot be told is left out or unknown: sizes of an argument that is no array, symbolic sizes, traced parameters.
+
+    Of a list or a dict of arrays each element gives values of its own. Those of several containers that stand under the same
+    index or key belong together. Elements that do not differ are told once.
     """
-    values: dict[str, Any] = {}
-    for array in contract.arrays:
-        values |= _array_values(array, arguments.get(array.name))
-    for parameter in contract.parameters:
-        values[parameter.name] = static_value(arguments.get(parameter.name, UNKNOWN))
-    values = contract.complete(values)
-    return values | _chip_values(contract, values)
+    parts = [(each, elements(arguments[root_of(each.place)], each.place)) for each in _given(contract, arguments)]
+    common = _values(contract, parts, ())
+    distinct: list[tuple[Key, dict[str, Any]]] = []
+    counts: list[int] = []
+    for key in dict.fromkeys(key for _, found in parts for key in found if key) or ((),):
+        values = _values(contract, parts, key) if key else common
+        same = next((index for index, (_, each) in enumerate(distinct) if each == values), None)
+        if same is None:
+            distinct.append((key, values))
+            counts.append(1)
+        else:
+            counts[same] += 1
+    for (key, values), count in zip(distinct, counts, strict=True):
+        place = _place_of(contract, values)
+        yield Observation({**_chip_values(contract, values, place), **values}, key, place, count)
+
+
+def _given(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[ArrayArgument | Parameter]:
+    return (each for each in (*contract.arrays, *contract.parameters) if root_of(each.place) in arguments)
+
+
+def _values(contract: Contract, parts: Iterable[_Part], key: Key) -> dict[str, Any]:
+    """Return the values of one element, and of what stands outside of containers."""
+    values: dict[str, Any] = {parameter.name: UNKNOWN for parameter in contract.parameters}
+    for each, found in parts:
+        value = found.get((), found.get(key, UNKNOWN))
+        values |= _array_values(each, value) if isinstance(each, ArrayArgument) else {each.name: static_value(value)}
+    return contract.complete(values)
 
 
 def static_value(value: Any) -> Any:
@@ -76,13 +137,30 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
     return values
 
 
-def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Look at the device only where the call breaks a rule on some chip: asking for it starts JAX's backend.
+def _place_of(contract: Contract, values: Mapping[str, Any]) -> Place:
+    """Return JAX's device where it has a say in the verdict; None where that is no TPU, or Pallas interprets its kernels.
 
-    A v2 or v3 breaks SC308 whatever the call. There, one that keeps all other rules is left to the compiler.
+    It is looked at only where the call breaks a rule on some chip: asking for it starts JAX's backend. A v2 or v3 breaks SC308
+    whatever the call. There, one that keeps all other rules is left to the compiler.
     """
-    chip = local_chip() if "jax" in sys.modules and contract.fails_on_a_chip(values) else None
-    return {**chip.facts, ON_TPU: contract.uses_tpu(values)} if chip else {ON_TPU: False}
+    if "jax" not in sys.modules or not contract.fails_on_a_chip(values):
+        return ANYWHERE
+    return None if _is_interpreted() else local_chip()
+
+
+def is_here(place: Place) -> bool:
+    """Say whether a verdict that was asked for at a place is one here as well."""
+    return place is ANYWHERE or place is local_chip()
+
+
+def _chip_values(contract: Contract, values: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    return {**place.facts, ON_TPU: contract.uses_tpu(values)} if isinstance(place, Chip) else {ON_TPU: False}
+
+
+def _is_interpreted() -> bool:
+    """Say whether Pallas interprets kernels here for TPUs, under `force_tpu_interpret_mode`, instead of compiling them."""
+    setting = getattr(sys.modules.get("jax._src.config"), "pallas_tpu_interpret_mode_context_manager", None)
+    return getattr(setting, "value", None) is not None
 
 
 def sharding_note() -> tuple[str, ...]:

@@ -7,38 +7,52 @@ import re
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
 
 from beartype import BeartypeConf
 from beartype.door import is_bearable
-from jaxtyping import jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
+from shapecheck.hints import alternatives, arrays_of, arrays_within, members
 from shapecheck.observe import dtype_of, is_array, is_quantized, shape_of, sharding_note
-from shapecheck.signature import arrays_of
+from shapecheck.paths import elements, spelled
 
 _LONGEST_REASON = 120  # characters; of a dtype that is refused, it lists every one that is not
 _MODULES = re.compile(r"(?:\w+\.)+(?=\w)")
 
 
-def refuser(callee: str, signature: inspect.Signature, conf: BeartypeConf) -> Callable[..., str | None]:
-    """Return a function of a call's arguments that tells of the first one that its annotation refuses.
+CONF = BeartypeConf(is_pep484_tower=True)  # `float` takes an int, as it does for static type checkers
+_NEVER = (typing.NoReturn, typing.Never)
 
-    Arguments are taken in the order of the signature and in one jaxtyping scope, as `jaxtyped` does: of two that
-    disagree on the size of an axis, the later one is refused.
+
+class Part(NamedTuple):
+    """A value inside an argument, with the path that leads to it and the hint that it is to fit."""
+
+    path: str
+    hint: Any
+    value: Any
+
+
+def refused_argument(callee: str, signature: inspect.Signature, arguments: Mapping[str, Any]) -> str | None:
+    """Tell of the first argument that its annotation refuses, by the signature's order; in the scope of jaxtyping one is in.
+
+    Of two arrays that disagree on the size of an axis, the later one is refused.
     """
+    for name, value in arguments.items():
+        parameter = signature.parameters[name]
+        for each in _items(parameter, value):
+            if parameter.annotation is not parameter.empty and (part := _refused(Part(name, parameter.annotation, each))):
+                return "\n".join(_lines(f"{callee}: argument {part.path!r} is refused", part))
+    return None
 
-    def first_refused(*args: Any, **kwargs: Any) -> str | None:
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            parameter = signature.parameters[name]
-            hint = parameter.annotation
-            for each in _items(parameter, value):
-                if hint is not parameter.empty and not is_bearable(each, hint, conf=conf):
-                    return "\n".join(_lines(callee, name, hint, each))
+
+def refused_result(callee: str, hint: Any, result: Any) -> str | None:
+    """Tell what of a result its annotation refuses."""
+    part = None if hint in _NEVER else _refused(Part("result", hint, result))
+    if part is None:
         return None
-
-    first_refused.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    return jaxtyped(first_refused, typechecker=None)
+    where = "" if part.path == "result" else f" in {part.path}"
+    return "\n".join(_lines(f"{callee}: the return value is refused{where}", part))
 
 
 def _items(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
@@ -48,12 +62,29 @@ def _items(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
     return tuple(value.values()) if parameter.kind is parameter.VAR_KEYWORD else (value,)
 
 
-def _lines(callee: str, name: str, hint: Any, value: Any) -> Iterator[str]:
-    yield f"{callee}: argument {name!r} is refused"
+def _refused(part: Part) -> Part | None:
+    """Return the first part that its hint refuses. Of a container or record with arrays in it, beartype looks at few elements."""
+    if not is_bearable(part.value, part.hint, conf=CONF):
+        return next(_refused_inside(part), part)
+    return next(_refused_inside(part), None)
+
+
+def _refused_inside(part: Part) -> Iterator[Part]:
+    """Yield what the one alternative that holds arrays refuses of a value; of several, beartype has tried each."""
+    holding = [each for each in alternatives(part.hint) if members(each) and any(arrays_within(each))]
+    if len(holding) == 1 and is_bearable(part.value, typing.get_origin(holding[0]) or holding[0], conf=CONF):
+        for member in members(holding[0]):
+            for key, value in elements(part.value, member.step).items():
+                if refused := _refused(Part(part.path + spelled(member.step, key), member.hint, value)):
+                    yield refused
+
+
+def _lines(headline: str, part: Part) -> Iterator[str]:
+    yield headline
     yield from (f"  {note}" for note in sharding_note())
-    yield f"  expected {_spelled(hint, value)}"
-    reason = _reason(hint, value)
-    yield f"  got {_shown(value)}" + (f": {reason}" if reason else "")
+    yield f"  expected {_spelled(part.hint, part.value)}"
+    reason = _reason(part.hint, part.value)
+    yield f"  got {_shown(part.value)}" + (f": {reason}" if reason else "")
 
 
 def _spelled(hint: Any, value: Any) -> str:

@@ -34,8 +34,8 @@ class Relation:
     """A Python expression over the axes and parameters of a call, e.g. `"num_q_heads % num_kv_heads == 0"`.
 
     The language: names, int, float, str and None literals, tuples, `+ - * // %`, comparisons, `is`, `in`,
-    `and or not`, conditional expressions, and calls of `min`, `max` and `abs`. Anything else raises
-    `RelationError` here, not when a call is judged.
+    `and or not`, conditional expressions, calls of `min`, `max` and `abs`, and `itemsize(ARRAY)`, the bytes of one
+    element. Anything else raises `RelationError` here, not when a call is judged.
 
     Attributes:
         text: what was written.
@@ -58,7 +58,7 @@ class Relation:
         for name, definition in (definitions or {}).items():
             expanded[name] = _Expanding(expanded).visit(_parsed(definition))
         self.definitions = definitions or {}
-        self.tree = _Expanding(expanded).visit(_parsed(self.text)) if expanded else self._written
+        self.tree = _Expanding(expanded).visit(_parsed(self.text))
         self._evaluate = _condition(self.tree, self.text)
         self.names = tuple(name for name in _names(self.tree) if name not in _FUNCTIONS)
 
@@ -146,13 +146,20 @@ def _names(tree: ast.expr) -> dict[str, None]:
 
 
 class _Expanding(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
+    """Puts expressions in the place of names, and of `itemsize(ARRAY)`."""
 
     def __init__(self, definitions: Mapping[str, ast.expr]) -> None:
         self.definitions = definitions
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.definitions.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(ast.Name("itemsize"), [ast.Name(array)], []):
+                return _parsed(f"({array}_bits + 7) // 8")  # an array of int4 takes a byte for each element
+            case _:
+                return self.generic_visit(node)
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs}

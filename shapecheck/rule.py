@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from shapecheck.chip import CHIP_FACTS
 from shapecheck.relation import Outcome, Relation, Values
 
 
@@ -104,6 +105,11 @@ def no_advice(values: Values) -> str | None:
     """Say nothing: the advice of a rule that has none."""
 
 
+def constantly(advice: str) -> Callable[[Values], str]:
+    """Return the advice that is the same whatever the values are."""
+    return lambda values: advice
+
+
 @dataclass(frozen=True)
 class Rule:
     """One demand of a contract.
@@ -120,6 +126,7 @@ class Rule:
         enough: what is enough, where that is more than what must hold: between the two, the rule is unproven.
         on_tpu: whether it speaks of the TPU, so that it says nothing of a call that runs elsewhere, or in an interpreter.
         silent: whether a call that breaks it may compile all the same, and goes wrong, or hangs, when it runs.
+        chips: the names of the chips that it speaks of; empty for all of them.
     """
 
     code: str
@@ -133,11 +140,17 @@ class Rule:
     enough: Relation | None = None
     on_tpu: bool = False
     silent: bool = False
+    chips: tuple[str, ...] = ()
 
     @property
     def is_hint(self) -> bool:
         """Whether a call that breaks it may be meant as it is."""
         return self.code.startswith("SC5")
+
+    @property
+    def needs_chip(self) -> bool:
+        """Whether it takes a chip to judge it."""
+        return bool(self.chips) or not CHIP_FACTS.isdisjoint(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:

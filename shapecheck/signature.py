@@ -6,16 +6,16 @@ import ast
 import functools
 import inspect
 import sys
-import types
 import typing
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, replace
+from typing import Any
 
-from jaxtyping import AbstractArray, AbstractDtype
+from jaxtyping import AbstractDtype
 
 from shapecheck.axes import VARIADIC, axes_of
 from shapecheck.contract import ArrayArgument, Parameter
+from shapecheck.hints import alternatives, arrays_of, arrays_within, members
 from shapecheck.relation import UNKNOWN
 
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -27,8 +27,8 @@ class Reading:
 
     Attributes:
         signature: with its annotations resolved: no strings are left; what cannot be resolved is `Any`.
-        arrays: the parameters whose annotation holds a jaxtyping array, in order.
-        parameters: the others, but `*args` and `**kwargs`.
+        arrays: the parameters that are jaxtyping arrays, and such arrays inside containers and records, in order.
+        parameters: the others, but `*args` and `**kwargs`, and the other fields of records.
         unresolved: the annotations that are `Any` for they name what is not there when the function is decorated.
     """
 
@@ -36,6 +36,13 @@ class Reading:
     arrays: tuple[ArrayArgument, ...]
     parameters: tuple[Parameter, ...]
     unresolved: tuple[str, ...]
+
+    def of_arrays(self) -> Reading:
+        """Return the reading without those annotations that say nothing of a jaxtyping array."""
+        written = self.signature.parameters.values()
+        parameters = [each.replace(annotation=_of_arrays(each.annotation)) for each in written]
+        result = _of_arrays(self.signature.return_annotation)
+        return replace(self, signature=self.signature.replace(parameters=parameters, return_annotation=result))
 
 
 def read_signature(function: Callable[..., Any]) -> Reading:
@@ -51,16 +58,21 @@ def read_signature(function: Callable[..., Any]) -> Reading:
     for annotation in unresolved:
         if _states_a_shape(annotation, namespace):
             raise TypeError(f"{name_of(function)}: the annotation {annotation} cannot be resolved, so nothing would check it")
-    for array in (array for hint in hints.values() for array in _arrays_within(hint)):
+    for array in (array for hint in hints.values() for array in arrays_within(hint)):
         axes_of(array.dim_str)  # of containers and of the result as well: a comparison is misread wherever it stands
     parameters = [parameter.replace(annotation=hints[name]) for name, parameter in signature.parameters.items()]
     named = [parameter for parameter in parameters if parameter.kind not in _VARIABLE]
+    arguments = [argument for parameter in named for argument in _arguments(parameter, hints.keys() - {parameter.name})]
     return Reading(
         signature.replace(parameters=parameters, return_annotation=hints["return"]),
-        tuple(_array_argument(parameter) for parameter in named if arrays_of(parameter.annotation)),
-        tuple(_parameter(parameter) for parameter in named if not arrays_of(parameter.annotation)),
+        tuple(argument for argument in arguments if isinstance(argument, ArrayArgument)),
+        tuple(argument for argument in arguments if isinstance(argument, Parameter)),
         unresolved,
     )
+
+
+def _of_arrays(hint: Any) -> Any:
+    return hint if any(arrays_within(hint)) else Any
 
 
 def named_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,11 +86,6 @@ def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a function; of an object that can be called, that of its type."""
     function = named_function(function)
     return getattr(function, "__name__", type(function).__name__)
-
-
-def arrays_of(hint: Any) -> list[type[AbstractArray]]:
-    """Return the jaxtyping arrays that an argument so annotated may be."""
-    return [member for member in _alternatives(hint) if isinstance(member, type) and issubclass(member, AbstractArray)]
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -144,41 +151,40 @@ def _is_array_kind(expression: str, namespace: dict[str, Any]) -> bool:
     return isinstance(kind, type) and issubclass(kind, AbstractDtype)
 
 
-def _alternatives(hint: Any) -> Iterator[Any]:
-    """Yield what a union, an alias or `Annotated` stands for."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        for member in typing.get_args(hint):
-            yield from _alternatives(member)
-    elif origin is Annotated:
-        yield from _alternatives(hint.__origin__)
-    elif sys.version_info >= (3, 12) and isinstance(hint, typing.TypeAliasType):
-        yield from _alternatives(hint.__value__)
-    else:
-        yield hint
+def _arguments(parameter: inspect.Parameter, taken: Set[str]) -> Iterator[ArrayArgument | Parameter]:
+    """Yield what relations may speak of: the parameter, and what its annotation states of the parts of it.
 
-
-def _arrays_within(hint: Any, outer: tuple[Any, ...] = ()) -> Iterator[type[AbstractArray]]:
-    """Yield the jaxtyping arrays anywhere inside a hint; an alias may stand inside itself."""
-    if any(hint is each for each in outer):
+    A part whose name is that of another parameter has none.
+    """
+    if arrays_of(parameter.annotation):
+        yield _array_argument(parameter.name, parameter.annotation, "")
         return
-    yield from arrays_of(hint)
-    for member in _alternatives(hint):
-        for inner in (*typing.get_args(member), getattr(member, "leaftype", None)):  # of containers; of a PyTree
-            yield from _arrays_within(inner, (*outer, hint))
+    yield Parameter(parameter.name, UNKNOWN if parameter.default is inspect.Parameter.empty else parameter.default)
+    yield from (part for part in _parts(parameter.name, parameter.name, parameter.annotation) if part.name not in taken)
 
 
-def _array_argument(parameter: inspect.Parameter) -> ArrayArgument:
-    shapes = {axes_of(array.dim_str) for array in arrays_of(parameter.annotation)}
+def _parts(name: str, path: str, hint: Any, outer: tuple[Any, ...] = ()) -> Iterator[ArrayArgument | Parameter]:
+    """Yield the arrays inside a container or record, and the other fields of a record; one may stand inside itself."""
+    holding = [each for each in alternatives(hint) if members(each)]
+    if len(holding) != 1 or holding[0] in outer:  # of several, it is not known which one is given
+        return
+    for member in members(holding[0]):
+        inner, place = f"{name}_{member.name}" if member.name else name, path + member.step
+        if arrays_of(member.hint):
+            yield _array_argument(inner, member.hint, place)
+        else:
+            if member.step.startswith("."):
+                yield Parameter(inner, path=place)
+            yield from _parts(inner, place, member.hint, (*outer, holding[0]))
+
+
+def _array_argument(name: str, hint: Any, path: str) -> ArrayArgument:
+    shapes = {axes_of(array.dim_str) for array in arrays_of(hint)}
     axes = shapes.pop() if len(shapes) == 1 else (VARIADIC,)  # of alternatives that disagree, no axis can be named
-    quantizable = any(map(_is_quantized_type, _alternatives(parameter.annotation)))
-    return ArrayArgument(parameter.name, axes, quantizable)
+    quantizable = any(map(_is_quantized_type, alternatives(hint)))
+    return ArrayArgument(name, axes, quantizable, path)
 
 
 def _is_quantized_type(hint: Any) -> bool:
     fields: Any = getattr(hint, "_fields", None) or getattr(hint, "__dataclass_fields__", ())
     return {"weight", "scales"} <= set(fields)
-
-
-def _parameter(parameter: inspect.Parameter) -> Parameter:
-    return Parameter(parameter.name, UNKNOWN if parameter.default is inspect.Parameter.empty else parameter.default)

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
+from shapecheck.chip import chip_of
 from shapecheck.contract import ArrayArgument, Contract, Parameter
-from shapecheck.demands import stated_contract
+from shapecheck.demands import relation, stated_contract
 from shapecheck.relation import Relation, RelationError
-from shapecheck.rule import Rule
+from shapecheck.rule import Rule, Verdict
 
 Q = ArrayArgument("q", ("batch", "heads"))
 K = ArrayArgument("k", ("heads",))
@@ -80,3 +81,60 @@ def test_a_signature_that_disagrees_is_refused_by_the_name_of_the_argument(
 ) -> None:
     with pytest.raises(TypeError, match=re.escape(f"the signature disagrees with the contract of attend: {complaint}")):
         stated_contract("f", arrays, parameters, [READY])
+
+
+# --- relations with a name, with words, and for some chips
+
+
+def test_a_relation_may_have_a_name_and_words() -> None:
+    (rule,) = stated_contract("f", (Q,), (BLOCK,), [relation("heads % block == 0", name="whole", message="no rest")]).rules
+    assert (rule.code, rule.name, rule.message, rule.argument) == ("SC001", "whole", "no rest", "block")
+
+
+def test_a_relation_without_a_name_has_its_text() -> None:
+    assert relation("a  ==  b").name == "a == b"
+
+
+@pytest.mark.parametrize(
+    ("when", "judged"),
+    [
+        ((), ["", "v5e", "v6e"]),
+        ("tpu", ["v5e", "v6e"]),
+        ("v5e", ["v5e"]),
+        ("TPU v6 lite", ["v6e"]),
+        (["v5e", "v6e"], ["v5e", "v6e"]),
+    ],
+)
+def test_a_relation_holds_where_it_says(when: str | list[str], judged: list[str]) -> None:
+    contract = stated_contract("f", (Q,), (), [relation("heads % 2 == 0", when=when)])
+    places = {"": {"on_tpu": False}, **{name: {**chip_of(name).facts, "on_tpu": True} for name in ("v5e", "v6e")}}
+    values = contract.geometry(heads=3)
+    assert [name for name, place in places.items() if contract.judge({**values, **place})] == judged
+
+
+def test_whether_a_call_fails_on_a_chip_takes_heed_of_the_chips_a_relation_is_for() -> None:
+    contract = stated_contract("f", (Q,), (), [relation("heads % 2 == 0", when="v5e"), relation("batch % 2 == 0", when="v2")])
+    assert contract.fails_on_a_chip(contract.geometry(heads=3, batch=2))
+    assert not contract.fails_on_a_chip(contract.geometry(heads=2, batch=3))  # the kernels are for v4 and later
+
+
+def test_a_relation_for_an_unknown_chip_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown chip 'v9'; known: v2"):
+        relation("a == b", when="v9")
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("bfloat16", 2), ("int8", 1), ("int4", 1)])
+def test_the_size_of_an_element_can_be_asked_for(dtype: str, size: int) -> None:
+    contract = stated_contract("f", (Q,), (), [f"itemsize(q) == {size}"])
+    assert contract.judge(contract.geometry(q_dtype=dtype)) == {"SC001": Verdict.PROVEN}
+
+
+@pytest.mark.parametrize("text", ["itemsize(block) == 1", "itemsize(q, k) == 1", "itemsize(batch + 1) == 1"])
+def test_the_size_of_an_element_is_that_of_an_array(text: str) -> None:
+    with pytest.raises(RelationError):
+        stated_contract("f", (Q,), (BLOCK,), [text])
+
+
+def test_a_parameter_may_be_called_what_a_chip_has() -> None:
+    contract = stated_contract("f", (Q,), (Parameter("vmem_bytes"),), ["vmem_bytes >= 8"])
+    assert contract.judge(contract.geometry(vmem_bytes=4)) == {"SC001": Verdict.VIOLATED}

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +20,11 @@ import pytest
 from beartype import beartype
 from jax import export
 from jax.sharding import AxisType, PartitionSpec
-from jaxtyping import Array, Float, Int, TypeCheckError, config, jaxtyped
+from jaxtyping import Array, Float, Int, Shaped, TypeCheckError, config, jaxtyped
 
-from shapecheck import ContractError, RelationError, contract
+from shapecheck import ContractError, RelationError, checked, contract, observe, relation
+from shapecheck.chip import chip_of
+from shapecheck.contract import Parameter
 from shapecheck.contracts import PAGED_ATTENTION
 
 
@@ -51,6 +56,34 @@ def test_every_relation_that_fails_is_reported_at_once() -> None:
 def test_defaults_take_part() -> None:
     with pytest.raises(ContractError, match="kv_heads >= block"):
         attend(query(6), jnp.ones((0, 8)))
+
+
+def test_a_relation_is_told_by_its_name_and_in_its_words() -> None:
+    @contract(relation("heads % block == 0", name="whole-blocks", message="pad the heads"))
+    def blocked(q: Float[Array, "batch heads dim"], block: int) -> None: ...
+
+    blocked(query(6), 3)
+    with pytest.raises(ContractError) as caught:
+        blocked(query(6), 4)
+    assert str(caught.value) == (
+        "blocked: 1 relation does not hold\n"
+        "  SC001 whole-blocks: heads % block == 0\n"
+        "        heads = 6   (q.shape[1])\n"
+        "        block = 4\n"
+        "        pad the heads"
+    )
+
+
+def test_a_relation_for_a_chip_is_judged_on_that_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contract(relation("heads % 8 == 0", when="v5e"))
+    def function(q: Float[Array, "batch heads dim"]) -> None: ...
+
+    function(query(6))
+    monkeypatch.setattr(observe, "local_chip", lambda: chip_of("v5p"))
+    function(query(6))
+    monkeypatch.setattr(observe, "local_chip", lambda: chip_of("v5e"))
+    with pytest.raises(ContractError, match="heads % 8 == 0"):
+        function(query(6))
 
 
 @contract("heads % block == 0", "window is None or heads // window < 8")
@@ -246,11 +279,49 @@ def test_an_error_of_the_body_passes_unchanged(error: Exception) -> None:
     assert caught.value is error
 
 
-def test_the_error_is_raised_by_the_wrapper_itself() -> None:
-    with pytest.raises(ContractError) as caught:
-        attend(query(6), KEYS)
-    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["enforced"]
+def frames_of(error: BaseException) -> list[str]:
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)][1:]
+
+
+def users_code(*args: Any, **kwargs: Any) -> Any:
+    return attend(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(query(6), KEYS), (query(6)[0], KEYS), (), (1, 2, 3)], ids=["relation", "type", "few", "many"]
+)
+def test_the_traceback_of_a_refused_call_ends_in_the_code_that_makes_it(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((ContractError, TypeError)) as caught:
+        users_code(*arguments)
+    assert frames_of(caught.value) == ["users_code"]
     assert caught.value.__context__ is None
+
+
+def test_the_traceback_of_a_refused_result_ends_in_the_code_that_calls() -> None:
+    @contract()
+    def function(x: Float[Array, " n"]) -> Float[Array, "n 2"]:
+        return x
+
+    with pytest.raises(TypeCheckError) as caught:
+        function(jnp.ones(2))
+    assert frames_of(caught.value) == []
+
+
+def test_the_traceback_of_an_error_of_the_body_has_the_body_and_nothing_in_between() -> None:
+    @contract()
+    def body(x: Float[Array, " n"]) -> Float[Array, " n"]:
+        raise ValueError("mine")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="mine") as caught:
+            body(jnp.ones(2))
+        assert frames_of(caught.value) == ["body"]
+
+
+def test_under_jit_the_traceback_ends_in_the_traced_code() -> None:
+    with pytest.raises(ContractError) as caught:
+        jax.jit(users_code)(query(6), KEYS)
+    assert frames_of(caught.value)[-1] == "users_code"
 
 
 # --- what can be decorated
@@ -377,7 +448,7 @@ def test_what_is_no_function_is_refused(decorated: Any) -> None:
 
 
 def test_a_forgotten_call_is_refused() -> None:
-    with pytest.raises(TypeError, match="takes relations and contracts"):
+    with pytest.raises(TypeError, match="takes relations, rules and contracts"):
         contract(even)  # type: ignore[arg-type]
 
 
@@ -476,3 +547,195 @@ def test_a_module_under_jaxtypings_import_hook_works(tmp_path: Path, monkeypatch
         hooked.even(jnp.ones(3))
     with pytest.raises(ContractError, match="argument 'q' is refused"):
         hooked.even(3)
+
+
+# --- arrays in containers and records
+
+
+class Pages(NamedTuple):
+    k_pages: Float[Any, "kv_heads total_pages page_size head_dim"]
+    v_pages: Float[Any, "kv_heads total_pages page_size head_dim"]
+    used: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocks:
+    rows: int = 8
+    columns: int | None = None
+
+
+def pages(kv_heads: int = 2, head_dim: int = 4, *, v_dim: int | None = None, dtype: Any = np.float32) -> Pages:
+    return Pages(np.zeros((kv_heads, 3, 2, head_dim), dtype), np.zeros((kv_heads, 3, 2, v_dim or head_dim), dtype))
+
+
+Layers = list[Float[Any, "heads dim"]]
+
+
+@contract("heads % 2 == 0", "layers_dtype != 'float16'", "itemsize(layers) <= itemsize(x)")
+def layered(x: Float[Any, "batch dim"], layers: Layers | None) -> None: ...
+
+
+def test_every_element_of_a_list_is_judged() -> None:
+    layers = [np.zeros((2, 4), np.float32)] * 20
+    layered(np.zeros((1, 4), np.float32), layers)
+    layered(np.zeros((1, 4), np.float32), None)
+    layered(np.zeros((1, 4), np.float32), [])
+    layers[17] = layers[19] = np.zeros((2, 4), np.float16)
+    with pytest.raises(ContractError) as caught:
+        layered(np.zeros((1, 4), np.float32), layers)
+    assert str(caught.value) == (
+        "layered: 1 relation does not hold\n"
+        "  SC001 layers_dtype != 'float16'\n"
+        "        layers_dtype = 'float16'   (layers[17].dtype)\n"
+        "        and so in 1 more"
+    )
+    layers[3] = np.zeros((3, 4), np.float16)
+    with pytest.raises(ContractError) as caught:
+        layered(np.zeros((1, 4), np.float16), layers)
+    assert [violation.others for violation in caught.value.violations] == [16, 0, 2]
+    assert "heads = 3   (layers[3].shape[0])" in str(caught.value)
+
+
+def test_the_names_of_axes_stand_for_one_size_in_all_elements() -> None:
+    layers = [np.zeros((2, 4), np.float32)] * 20
+    layers[17] = np.zeros((4, 4), np.float32)
+    for _ in range(20):  # beartype alone looks at one element, which it draws
+        with pytest.raises(ContractError) as caught:
+            layered(np.zeros((1, 4), np.float32), layers)
+    assert str(caught.value) == (
+        "layered: argument 'layers[17]' is refused\n"
+        "  expected Float[Any, 'heads dim']\n"
+        "  got float32[4,4] (ndarray): the size of dimension heads is 4 which does not equal the existing value of 2"
+    )
+
+
+def test_what_is_no_list_of_arrays_is_refused() -> None:
+    with pytest.raises(ContractError, match=r"'layers' is refused\n  expected list\[Float\[Any, 'heads dim'\]\] \| None"):
+        layered(np.zeros((1, 4), np.float32), 3)  # type: ignore[arg-type]
+
+
+def test_elements_under_the_same_key_belong_together() -> None:
+    @contract("itemsize(k) == itemsize(v)")
+    def function(k: dict[str, Shaped[Any, " n"]], v: Mapping[str, Shaped[Any, " n"]]) -> None: ...
+
+    narrow, wide = np.zeros(2, np.int8), np.zeros(2, np.int32)
+    function({"a": narrow, "b": wide}, {"b": wide, "a": narrow})
+    function({"a": narrow}, {"b": wide})
+    with pytest.raises(ContractError) as caught:
+        function({"a": narrow, "b": wide}, {"b": narrow, "a": narrow})
+    assert "k_bits = 32   (k['b'].dtype)" in str(caught.value)
+    assert "v_bits = 8   (v['b'].dtype)" in str(caught.value)
+
+
+@pytest.mark.parametrize("record", [Pages, dataclasses.make_dataclass("Made", typing.get_type_hints(Pages).items())])
+def test_relations_may_speak_of_the_fields_of_a_record(record: Any) -> None:
+    def function(q, cache): ...
+
+    function.__annotations__ = {"q": Float[Any, "heads head_dim"], "cache": record}
+    decorated = contract("heads % kv_heads == 0", "cache_v_pages_head_dim == head_dim", "cache_used <= total_pages")(function)
+    decorated(np.zeros((4, 4)), record(*pages()[:2], 0))
+    with pytest.raises(ContractError) as caught:
+        decorated(np.zeros((3, 4)), record(*pages()[:2], 5))
+    assert "kv_heads = 2   (cache.k_pages.shape[0])" in str(caught.value)
+    assert "cache_used = 5   (cache.used)" in str(caught.value)
+    with pytest.raises(ContractError, match=r"cache_v_pages_head_dim = 8   \(cache.v_pages.shape\[3\]\)"):
+        decorated(np.zeros((4, 4)), record(*pages(v_dim=8)[:2], 0))
+
+
+def test_a_field_that_its_annotation_refuses_is_named() -> None:
+    @contract()
+    def function(caches: tuple[Pages, ...]) -> None: ...
+
+    function((pages(), pages()))
+    with pytest.raises(ContractError, match=r"'caches\[1\].v_pages' is refused\n  expected Float.*\n  got float32\[2,3,2,8\]"):
+        function((pages(), pages(v_dim=8)))
+
+
+def test_the_fields_of_static_options_take_part() -> None:
+    @contract("n % blocks_rows == 0", "blocks_columns is None or blocks_columns % 2 == 0", "blocks is not None")
+    def function(x: Float[Any, " n"], blocks: Blocks = Blocks()) -> None: ...
+
+    function(np.zeros(16))
+    with pytest.raises(ContractError, match=r"blocks_rows = 5   \(blocks.rows\)"):
+        function(np.zeros(16), Blocks(rows=5))
+    with pytest.raises(ContractError, match=r"blocks_columns = 3   \(blocks.columns\)"):
+        function(np.zeros(16), Blocks(columns=3))
+
+
+def test_places_of_a_tuple_have_names_of_their_own() -> None:
+    @contract("pair_0_n == pair_1_m + 1")
+    def function(pair: tuple[Float[Any, " n"], Float[Any, " m"]]) -> None: ...
+
+    function((np.zeros(2), np.zeros(1)))
+    with pytest.raises(ContractError, match=r"pair_1_m = 2   \(pair\[1\].shape\[0\]\)"):
+        function((np.zeros(2), np.zeros(2)))
+
+
+def test_a_parameter_hides_a_part_of_its_name() -> None:
+    @contract("cache_used == 1")
+    def function(cache: Pages, cache_used: int) -> None: ...
+
+    function(pages(), 1)
+    with pytest.raises(ContractError):
+        function(pages()._replace(used=1), 2)
+
+
+def test_a_record_inside_itself_can_be_read() -> None:
+    @contract("node_value_n >= 1")
+    def function(node: Node) -> None: ...
+
+    function(Node(np.zeros(2), Node(np.zeros(2), None)))
+    with pytest.raises(ContractError, match=r"node.next.value"):
+        function(Node(np.zeros(2), Node(np.zeros((2, 2)), None)))
+
+
+@dataclasses.dataclass
+class Node:
+    value: Float[Any, " n"]
+    next: Node | None
+
+
+# --- functions of someone else's
+
+
+def others(q: jax.Array, k_pages, v_pages, lengths: Any, page_indices: "missing", *, pages_per_compute_block: int):  # noqa: F821, UP037
+    return q
+
+
+JITTED = jax.jit(others, static_argnames="pages_per_compute_block")
+OTHERS = replace(PAGED_ATTENTION, parameters=(Parameter("pages_per_compute_block"),), rules=PAGED_ATTENTION.rules[:2])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [others, JITTED, functools.partial(others), functools.partial(JITTED)],
+    ids=["function", "jit", "partial", "partial of jit"],
+)
+def test_a_function_of_someone_elses_can_be_checked(function: Callable[..., Any]) -> None:
+    wrapped = checked(function, OTHERS)
+    arguments = [np.asarray(each) for each in kernel_arguments()]
+    assert wrapped(*arguments, pages_per_compute_block=4).shape == (2, 8, 128)
+    with pytest.raises(ContractError, match="SC102 block-not-dividing"):
+        wrapped(*arguments, pages_per_compute_block=3)
+
+
+def test_what_a_partial_holds_fast_takes_part() -> None:
+    wrapped = checked(functools.partial(others, np.zeros((2, 7, 128)), pages_per_compute_block=4), OTHERS)
+    with pytest.raises(ContractError, match="num_q_heads = 7"):
+        wrapped(*kernel_arguments()[1:])
+
+
+def test_of_its_annotations_those_of_jaxtyping_are_checked() -> None:
+    def function(x: Float[Any, " n"], y: int) -> str: ...
+
+    wrapped = checked(function, "n % 2 == 0")
+    wrapped(np.zeros(2), "y")
+    with pytest.raises(ContractError, match="n = 3"):
+        wrapped(np.zeros(3), 1)
+    with pytest.raises(ContractError, match="argument 'x' is refused"):
+        wrapped(3, 1)
+
+
+def test_checked_takes_what_contract_takes() -> None:
+    with pytest.raises(TypeError, match="takes relations, rules and contracts"):
+        checked(others, 3)  # type: ignore[arg-type]

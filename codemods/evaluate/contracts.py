@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods import geometry
@@ -16,15 +17,16 @@ from codemods.evaluate.machine import Dies
 from codemods.evaluate.relations import formula_of
 from codemods.values import Contracted, External, Function, Partial, Value, is_constant
 from shapecheck.axes import axes_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import ArrayArgument, Parameter
 from shapecheck.contracts import CONTRACTS
-from shapecheck.demands import stated_contract
+from shapecheck.demands import Demand, relation, stated_contract
 from shapecheck.relation import UNKNOWN, RelationError
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 _DECORATOR = "shapecheck.contract(...)"
+_RELATION = "shapecheck.relation(...)"
 
 
 @interprets("shapecheck.contract", "shapecheck.contract.contract")
@@ -43,20 +45,46 @@ def _decorate(machine: Machine, arguments: Arguments) -> Value:
         return function
     try:
         callee = _callee(machine, function, [_demand(demand) for demand in demands])
-    except (RelationError, TypeError):  # at run time the decoration itself fails
+    except (RelationError, TypeError, ValueError):  # at run time the decoration itself fails
         return function
     return Contracted(function, callee)
 
 
-def _demand(demand: Value) -> str | Contract:
+@interprets("shapecheck.checked", "shapecheck.contract.checked")
+def _checked(machine: Machine, arguments: Arguments) -> Value:
+    """`checked(function, "...")` gives the function with a contract; a kernel has its own."""
+    if arguments.spread or arguments.keywords or not arguments.positional:
+        raise Unmodelled("what the contract demands is not known")
+    function, *demands = arguments.positional
+    return _decorate(machine, replace(arguments, positional=(*demands, function)))
+
+
+_STATED = ("text", "name", "message", "when")
+
+
+@interprets("shapecheck.relation", "shapecheck.demands.relation")
+def _relation(machine: Machine, arguments: Arguments) -> Value:
+    """`relation("...", name="...")` gives a rule; how it is written is kept."""
+    return Partial(External(_RELATION), arguments.positional, tuple(arguments.keywords.items()))
+
+
+def _demand(demand: Value) -> Demand:
     if isinstance(demand, str):
         return demand
+    if isinstance(demand, Partial) and demand.function == External(_RELATION) and len(demand.positional) <= 1:
+        stated: dict[str, Any] = {**dict(zip(_STATED, demand.positional, strict=False)), **dict(demand.keywords)}
+        if "text" in stated and set(stated) <= set(_STATED) and all(map(_is_spelled_out, stated.values())):
+            return relation(**stated)
     if isinstance(demand, External) and (ready := CONTRACTS.get(demand.path.rpartition(".")[2].lower())) is not None:
         return ready
     raise Unmodelled("what the contract demands is not known")
 
 
-def _callee(machine: Machine, function: Function, demands: list[str | Contract]) -> Callee:
+def _is_spelled_out(value: Value) -> bool:
+    return isinstance(value, str) or (isinstance(value, tuple) and all(isinstance(each, str) for each in value))
+
+
+def _callee(machine: Machine, function: Function, demands: list[Demand]) -> Callee:
     """Return the function as a callee: array arguments by their annotations, the others as parameters."""
     declared: ast.arguments = function.node.args
     defaults = dict(function.defaults)

@@ -2,7 +2,7 @@ import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from jaxtyping import Array, Float, Int32
 
-from shapecheck import contract
+from shapecheck import checked, contract, install, relation
 
 
 @contract("num_q_heads % num_kv_heads == 0", "pages_per_sequence % block == 0")
@@ -26,3 +26,47 @@ attend(q[:, :7], kv, lens, table, block=3)  #: SC001 violated
 
 def unknown(q, kv, block):
     return attend(q, kv, lens, table, block=block)  #: SC001 unproven
+
+
+WORDS = {"message": "whole blocks only"}
+
+
+@contract(
+    relation("rows % block == 0", name="whole-blocks", message="the grid has no ragged last block"),
+    relation("itemsize(x) in (2, 4)", name="wide-enough"),
+)
+def blocked(x: Float[Array, "rows columns"], block: int = 8):
+    return x
+
+
+@contract(relation("rows % block == 0", **WORDS))
+def with_words(x: Float[Array, "rows columns"], block: int = 8):
+    return x
+
+
+blocked(jnp.zeros((24, 4)))  #: proven SC001
+blocked(jnp.zeros((20, 4)))  #: SC001 violated
+blocked(jnp.zeros((24, 4), jnp.bfloat16))  #: proven SC001
+blocked(jnp.zeros((24, 4), jnp.float64), 6)  #: proven SC001
+with_words(jnp.zeros((20, 4)))  #: SC001 violated
+
+
+@contract(relation("head_dim % 128 == 0", when="tpu"), relation("rows <= 64", when=("v5e", "v6e")))
+def on_chips(x: Float[Array, "rows head_dim"]): ...
+
+
+on_chips(jnp.zeros((128, 64)))  # quiet: where it runs is not said
+
+
+def plain(x: Float[Array, "rows columns"], block: int = 8):
+    return x
+
+
+guarded = checked(plain, "rows % block == 0")
+guarded(jnp.zeros((24, 4)))  #: proven SC001
+guarded(jnp.zeros((20, 4)))  #: SC001 violated
+kernel = checked(paged_attention, "batch_size >= 1")
+with install():
+    kernel(q, kv, kv, lens, table, pages_per_compute_block=4)  #: SC102 violated
+    paged_attention(q, kv, kv, lens, table, pages_per_compute_block=3)  #: proven SC102
+    paged_attention(q, kv, kv, lens, table, pages_per_compute_block=4)  #: SC102 violated

@@ -1,0 +1,101 @@
+"""What is inside a type hint: alternatives, jaxtyping arrays, the parts of containers and of records."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple, cast
+
+from jaxtyping import AbstractArray
+
+from shapecheck.paths import EACH
+
+_VALIDATOR_OF_VALUES = re.compile(r"\b(?:Is|IsEqual)\[")
+
+
+class Member(NamedTuple):
+    """A part of a container or record: the step of a path that leads to it, the name it adds, and its hint."""
+
+    step: str
+    name: str
+    hint: Any
+
+
+def alternatives(hint: Any) -> Iterator[Any]:
+    """Yield what a union, an alias or `Annotated` stands for."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(hint):
+            yield from alternatives(member)
+    elif origin is Annotated:
+        yield from alternatives(hint.__origin__)
+    elif sys.version_info >= (3, 12) and isinstance(hint, typing.TypeAliasType):
+        yield from alternatives(hint.__value__)
+    else:
+        yield hint
+
+
+def arrays_of(hint: Any) -> list[type[AbstractArray]]:
+    """Return the jaxtyping arrays that an argument so annotated may be."""
+    return [member for member in alternatives(hint) if isinstance(member, type) and issubclass(member, AbstractArray)]
+
+
+def arrays_within(hint: Any, outer: tuple[Any, ...] = ()) -> Iterator[type[AbstractArray]]:
+    """Yield the jaxtyping arrays anywhere inside a hint; an alias or a record may stand inside itself."""
+    if hint in outer:
+        return
+    yield from arrays_of(hint)
+    for member in alternatives(hint):
+        inside = (*typing.get_args(member), getattr(member, "leaftype", None), *(part.hint for part in members(member)))
+        for inner in inside:  # of containers; of a PyTree; of records
+            yield from arrays_within(inner, (*outer, hint))
+
+
+def members(hint: Any) -> tuple[Member, ...]:
+    """Return the parts of a container or of a record whose hints are known; of anything else, none."""
+    origin: Any = typing.get_origin(hint)
+    inside = typing.get_args(hint)
+    if origin is tuple and inside[1:] != (...,):
+        return tuple(Member(f"[{index}]", str(index), each) for index, each in enumerate(inside))
+    if isinstance(origin, type) and issubclass(origin, Mapping) and len(inside) == 2:
+        return (Member(EACH, "", inside[1]),)
+    if isinstance(origin, type) and issubclass(origin, Sequence) and inside:
+        return (Member(EACH, "", inside[0]),)
+    record = cast(Any, origin or hint)
+    return _fields(record) if is_record(record) else ()
+
+
+def is_record(hint: Any) -> bool:
+    """Say whether a hint is a NamedTuple or a dataclass."""
+    if not isinstance(hint, type):
+        return False
+    return dataclasses.is_dataclass(hint) or (issubclass(hint, tuple) and hasattr(cast(Any, hint), "_fields"))
+
+
+@lru_cache(maxsize=256)
+def _fields(record: Any) -> tuple[Member, ...]:
+    """Return the fields of a record; those whose annotation cannot be resolved may hold anything."""
+    try:
+        hints = typing.get_type_hints(record, include_extras=True)
+    except (NameError, AttributeError):
+        hints = {}
+    return tuple(Member(f".{name}", name, hints.get(name, Any)) for name in field_names(record))
+
+
+def field_names(record: Any) -> tuple[str, ...]:
+    """Return the names of a record's fields."""
+    return tuple(getattr(record, "_fields", ()) or (field.name for field in dataclasses.fields(record)))
+
+
+def looks_at_values(hint: Any) -> bool:
+    """Say whether something in a hint may refuse one value and take another of the same type, shape and dtype.
+
+    A validator of beartype calls a function of the value (`Is`) or compares it (`IsEqual`). A size such as `{rows}` is computed
+    from an argument.
+    """
+    return bool(_VALIDATOR_OF_VALUES.search(repr(hint))) or any("{" in array.dim_str for array in arrays_within(hint))

@@ -1,0 +1,133 @@
+"""Contracts on kernels of other libraries, in place: also for who has imported them already, and until they are taken off."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import CodeType, FunctionType, TracebackType
+from typing import Any
+
+from shapecheck.contract import Contract, checked
+from shapecheck.contracts import CONTRACTS
+
+_JAX = "jax.experimental.pallas.ops.tpu"
+
+KERNELS: Mapping[str, Contract] = {
+    f"{_JAX}.paged_attention.paged_attention_kernel.paged_attention": CONTRACTS["paged_attention"],
+}
+"""The contract of each function that `install` puts one on, by the path of where it is defined."""
+
+_lock = threading.RLock()
+_installed: dict[str, _Installed] = {}
+_holders: set[Installation] = set()
+
+
+class Installation:
+    """What `install` returns. Contracts stay until every one is released; as a context manager it is released at its end."""
+
+    def uninstall(self) -> None:
+        """Take the contracts off, unless another installation holds them."""
+        with _lock:
+            _holders.discard(self)
+            if not _holders:
+                uninstall()
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.uninstall()
+
+
+def install() -> Installation:
+    """Put the contracts of `KERNELS` on the kernels themselves, until `uninstall` takes them off.
+
+        shapecheck.install()          # for the rest of the program
+        with shapecheck.install():    # for as long as this takes
+            ...
+
+    Every call is checked, however the kernel was imported and whenever, inside a `functools.partial` or a `jit` too: it is the
+    function inside JAX's jit object that is changed, not the names that refer to it. It runs when a call is traced, so that a
+    call of a signature that was traced before costs nothing; what was traced before is forgotten here. A program that was
+    compiled before, from a function of yours, runs on as it is.
+
+    Several installations may be held at the same time; each function has its contract once. This imports JAX.
+    """
+    with _lock:
+        _holders.add(holder := Installation())
+        try:
+            for path, contract in KERNELS.items():
+                if path not in _installed:
+                    _installed[path] = _Installed(path, contract)
+        except BaseException:
+            holder.uninstall()
+            raise
+        return holder
+
+
+def uninstall() -> None:
+    """Take all contracts off that `install` has put on, whoever holds them."""
+    with _lock:
+        _holders.clear()
+        while _installed:
+            _installed.popitem()[1].remove()
+
+
+def guarded(path: str) -> Callable[..., Any]:
+    """Return what is called in place of a function that has its contract; who is already inside when it is taken off, goes on."""
+    installed = _installed.get(path)
+    return installed.checked if installed is not None else _function_at(path)
+
+
+class _Installed:
+    """A function with its contract put on, by giving it other code: what refers to it goes on to refer to it."""
+
+    def __init__(self, path: str, contract: Contract) -> None:
+        self._jitted = _function_at(path)
+        self._function = function = _plain(self._jitted, path)
+        self._code = function.__code__
+        original = FunctionType(self._code, function.__globals__, function.__name__, function.__defaults__)
+        original.__kwdefaults__ = function.__kwdefaults__
+        original.__annotations__ = function.__annotations__
+        self.checked = checked(original, contract)
+        function.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
+        function.__code__ = _code_that_asks(path, self._code)
+        self._forget()
+
+    def remove(self) -> None:
+        del self._function.__signature__  # pyright: ignore[reportFunctionMemberAccess]
+        self._function.__code__ = self._code
+        self._forget()
+
+    def _forget(self) -> None:
+        """Have calls traced again that were traced before."""
+        if hasattr(self._jitted, "clear_cache"):
+            self._jitted.clear_cache()
+
+
+def _function_at(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def _plain(function: Any, path: str) -> FunctionType:
+    """Return the function of Python inside a jit object."""
+    plain = inspect.unwrap(function)
+    if not isinstance(plain, FunctionType) or plain.__code__.co_freevars:
+        raise TypeError(f"{path} is no plain function, so no contract can be put on it")
+    return plain
+
+
+def _code_that_asks(path: str, code: CodeType) -> CodeType:
+    """Return code that hands its arguments on to `guarded(path)`; it says that it is where the other code is."""
+    source = (
+        "def asking(*args, **kwargs):\n"
+        f"    from {__name__} import guarded\n"
+        "    __tracebackhide__ = True\n"
+        f"    return guarded({path!r})(*args, **kwargs)\n"
+    )
+    module = compile(source, code.co_filename, "exec")
+    (asking,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    return asking.replace(co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)

@@ -1,0 +1,372 @@
+"""Which calls are not checked again, and which are."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from beartype import beartype
+from beartype.vale import Is
+from jax import export
+from jaxtyping import Array, Float, Shaped, TypeCheckError, config, jaxtyped
+
+from shapecheck import ContractError, contract, enforce, observe, recall, relation
+from shapecheck.chip import chip_of
+
+
+@pytest.fixture
+def examined(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is looked at in full: an entry for each such call."""
+    seen: list[Any] = []
+
+    def observed(*arguments: Any) -> Any:
+        seen.append(arguments)
+        return observe.observed(*arguments)
+
+    monkeypatch.setattr(enforce, "observed", observed)
+    return seen
+
+
+@contract("heads % block == 0", "q_dtype != 'int32'")
+def attend(q: Float[Any, "batch heads"], block: Any = 1, scale: float = 1.0) -> Float[Any, "batch heads"]:
+    return q
+
+
+class Kind(enum.Enum):
+    ONE = 1
+
+
+@pytest.mark.parametrize("make", [jnp.ones, np.ones, lambda shape: jax.ShapeDtypeStruct(shape, jnp.float32)])
+def test_a_call_like_one_before_is_not_checked_again(examined: list[Any], make: Callable[..., Any]) -> None:
+    for _ in range(3):
+        attend(make((2, 6)), 3, scale=2.0)
+    assert len(examined) <= 1  # another test may have made such a call
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((jnp.ones((2, 6)), 2), (jnp.ones((2, 7)), 2)),
+        ((jnp.ones((2, 6)), 2), (jnp.ones((2, 6)), 4)),
+        ((jnp.ones((2, 6)), 2), (jnp.ones((2, 6), jnp.int32), 2)),
+        ((jnp.ones((2, 6)), 2), (jnp.ones((2, 6)), 2, "x")),
+        ((jnp.ones((2, 6)), 2), (jnp.ones((6,)), 2)),
+        ((jnp.ones((2, 6)), np.int64(2)), (jnp.ones((2, 6)), np.int64(4))),
+        ((jnp.ones((2, 6)), jnp.int32(2)), (jnp.ones((2, 6)), jnp.int32(4))),
+        ((jnp.ones((2, 6)), np.asarray(2)), (jnp.ones((2, 6)), np.asarray(4))),
+        ((jnp.ones((2, 6)), 1), (jnp.ones((2, 6)), None)),
+        ((jnp.ones((2, 6)),), (jnp.ones((2, 6)), 4)),
+    ],
+)
+def test_a_call_that_differs_from_one_before_is_checked(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
+    attend(*first)
+    with pytest.raises(ContractError):
+        attend(*second)
+
+
+def test_a_call_that_was_refused_is_refused_again() -> None:
+    for _ in range(2):
+        with pytest.raises(ContractError):
+            attend(jnp.ones((2, 7)), 2)
+
+
+def test_the_same_keywords_in_another_order_are_the_same_call() -> None:
+    attend(q=jnp.ones((2, 6)), block=3)
+    attend(block=3, q=jnp.ones((2, 6)))
+    with pytest.raises(ContractError):
+        attend(block=6, q=jnp.ones((2, 3)))
+
+
+def test_a_list_that_grows_is_looked_at_each_time() -> None:
+    @contract("block in sizes")
+    def function(x: Float[Array, " n"], block: int, sizes: Any) -> None: ...
+
+    sizes = [1, 2]
+    function(jnp.ones(3), 2, sizes)
+    sizes.remove(2)
+    with pytest.raises(ContractError):
+        function(jnp.ones(3), 2, sizes)
+
+
+def test_a_default_that_changes_is_looked_at_each_time() -> None:
+    allowed = {1, 2}
+
+    @contract("block in sizes")
+    def function(x: Float[Array, " n"], block: int, sizes: Any = allowed) -> None: ...
+
+    function(jnp.ones(3), 2)
+    allowed.remove(2)
+    with pytest.raises(ContractError):
+        function(jnp.ones(3), 2)
+
+
+def test_an_object_that_rules_speak_of_is_looked_at_each_time(examined: list[Any]) -> None:
+    class Size:
+        value = 2
+
+        def __eq__(self, other: object) -> bool:
+            return self.value == other
+
+        __hash__ = None  # type: ignore[assignment]
+
+    @contract("size == n")
+    def function(x: Float[Array, " n"], size: Any) -> None: ...
+
+    size = Size()
+    function(jnp.ones(2), size)
+    size.value = 3
+    with pytest.raises(ContractError):
+        function(jnp.ones(2), size)
+
+
+def test_self_takes_no_part(examined: list[Any]) -> None:
+    class Layer:
+        @contract("n % 2 == 0")
+        def call(self, x: Float[Array, " n"], kind: Kind = Kind.ONE) -> None: ...
+
+    for _ in range(2):
+        Layer().call(jnp.ones(2), Kind.ONE)
+    assert len(examined) == 1
+
+
+def test_what_a_validator_looks_at_is_looked_at_each_time() -> None:
+    function = contract("n == 2")(_of(Annotated[Float[Array, " n"], Is[lambda x: bool((x > 0).all())]]))
+    function(jnp.ones(2))
+    with pytest.raises(ContractError, match="refused"):
+        function(-jnp.ones(2))
+
+
+def test_a_size_computed_from_an_argument_is_computed_each_time() -> None:
+    class Sizes:
+        n = 2
+
+    @contract()
+    def function(sizes: Any, x: Float[Array, " {sizes.n}"]) -> None: ...
+
+    sizes = Sizes()
+    function(sizes, jnp.ones(2))
+    sizes.n = 3
+    with pytest.raises(ContractError):
+        function(sizes, jnp.ones(2))
+
+
+def test_symbolic_sizes_are_not_taken_for_others(examined: list[Any]) -> None:
+    for text in ("h", "2*h"):
+        (heads,) = export.symbolic_shape(text)
+        export.export(jax.jit(lambda q: attend(q, 2)))(jax.ShapeDtypeStruct((2, heads), jnp.float32))
+    assert len(examined) == 2
+
+
+def test_traced_arrays_of_known_sizes_are_remembered_too(examined: list[Any]) -> None:
+    jax.jit(lambda q: [attend(q, 5), attend(q, 5)])(jnp.ones((2, 35)))
+    assert len(examined) == 1
+
+
+def test_what_was_legal_on_another_chip_is_judged_here(monkeypatch: pytest.MonkeyPatch, examined: list[Any]) -> None:
+    @contract(relation("n % 8 == 0", when="v5e"))
+    def function(x: Float[Array, " n"]) -> None: ...
+
+    for _ in range(2):
+        function(jnp.ones(6))
+    assert len(examined) == 1
+    monkeypatch.setattr(observe, "local_chip", lambda: chip_of("v5e"))
+    with pytest.raises(ContractError):
+        function(jnp.ones(6))
+    for _ in range(2):
+        function(jnp.ones(8))
+    assert len(examined) == 3
+
+
+def test_what_was_legal_without_x64_is_judged_with_it() -> None:
+    @contract("x_dtype == 'int32'")
+    def function(x: Shaped[Any, " n"]) -> None: ...
+
+    function(np.zeros(3, np.int64))
+    with jax.enable_x64(True), pytest.raises(ContractError):
+        function(np.zeros(3, np.int64))
+
+
+def test_while_jaxtyping_is_disabled_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(config, "jaxtyping_disable", True)
+        attend(jnp.ones((2, 9)), 2)
+    with pytest.raises(ContractError):
+        attend(jnp.ones((2, 9)), 2)
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "REMEMBERED", 8)
+    memory = recall.Recall(inspect.signature(attend), attend.__contract__)
+    for size in range(100):
+        memory.accept(recall.Acceptance(({}, {}, {})), (size,), (size, size))
+        assert len(memory.accepted) <= 9
+
+
+def test_an_object_that_is_hashed_by_its_identity_is_looked_at_each_time() -> None:
+    @dataclass(eq=False)
+    class Blocks:
+        rows: int
+
+    function = contract("cache_rows == 2")(_of(Blocks))
+    blocks = Blocks(2)
+    function(blocks)
+    blocks.rows = 3
+    with pytest.raises(ContractError):
+        function(blocks)
+
+
+# ---- results
+
+
+def test_a_result_is_checked_also_where_the_call_is_not() -> None:
+    results = [jnp.ones(2), jnp.ones(2), jnp.ones(3)]
+
+    @contract()
+    def function(x: Float[Array, " n"]) -> Float[Array, " n"]:
+        return results.pop(0)
+
+    function(jnp.ones(2))
+    function(jnp.ones(2))
+    with pytest.raises(TypeCheckError, match="the return value is refused"):
+        function(jnp.ones(2))
+
+
+def test_a_result_that_depends_on_what_the_body_binds_is_checked_each_time() -> None:
+    bound = [3, 3, 4]
+
+    @contract()
+    def function(x: Float[Array, " n"]) -> Float[Array, " m"]:
+        assert isinstance(jnp.ones(bound.pop(0)), Float[Array, " m"])
+        return jnp.ones(3)
+
+    function(jnp.ones(2))
+    function(jnp.ones(2))
+    with pytest.raises(TypeCheckError):
+        function(jnp.ones(2))
+
+
+# ---- jaxtyping's scopes
+
+
+def test_axes_have_their_sizes_in_the_body_also_where_the_call_is_not_checked() -> None:
+    @contract()
+    def function(x: Float[Array, " n"]) -> tuple[bool, bool]:
+        return isinstance(jnp.ones(3), Float[Array, " n"]), isinstance(jnp.ones(2), Float[Array, " n"])
+
+    for _ in range(3):
+        assert function(jnp.ones(3)) == (True, False)
+
+
+def test_what_the_body_binds_is_gone_in_the_next_call() -> None:
+    @contract()
+    def function(x: Float[Array, " n"], size: int) -> bool:
+        return isinstance(jnp.ones(size), Float[Array, " m"])
+
+    assert [function(jnp.ones(3), size) for size in (1, 2, 1)] == [True, True, True]
+
+
+def test_arguments_are_in_scope_in_the_body() -> None:
+    @contract()
+    def function(x: Float[Array, " n"], size: int, *, more: int = 1) -> bool:
+        return isinstance(jnp.ones(5), Float[Array, " {size}+{more}"])
+
+    for _ in range(2):
+        assert function(jnp.ones(3), 4)
+        assert not function(jnp.ones(3), 3)
+        assert function(jnp.ones(3), 3, more=2)
+
+
+def test_a_scope_around_the_call_has_no_say_in_it_and_keeps_its_own() -> None:
+    @jaxtyped(typechecker=beartype)
+    def outer(y: Float[Array, " batch"], q: Any) -> bool:
+        attend(q)
+        return isinstance(q, Float[Array, "batch heads"])
+
+    assert outer(jnp.ones(2), jnp.ones((2, 6)))
+    assert not outer(jnp.ones(3), jnp.ones((2, 6)))  # the call itself is legal, what `outer` asks for is not so
+    assert outer(jnp.ones(2), jnp.ones((2, 6)))
+
+
+# ---- threads
+
+
+def test_threads_that_make_legal_and_illegal_calls_each_get_their_own_verdict() -> None:
+    @contract("n % block == 0")
+    def function(x: Float[Any, " n"], block: int) -> Float[Any, " n"]:
+        return x
+
+    wrong: list[Any] = []
+
+    def work(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(300):
+            n, block = (int(each) for each in random.integers(1, 9, 2))
+            try:
+                function(np.ones(n), block)
+                legal = True
+            except ContractError:
+                legal = False
+            if legal != (n % block == 0):
+                wrong.append((n, block))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
+
+
+# ---- containers and records
+
+
+class Cache(NamedTuple):
+    keys: Float[Any, "heads dim"]
+    block: Any = 2
+
+
+@dataclass
+class Mutable:
+    keys: Float[Any, "heads dim"]
+    block: Any = 2
+
+
+@pytest.mark.parametrize("record", [Cache, Mutable])
+def test_a_record_is_known_by_its_fields(examined: list[Any], record: Any) -> None:
+    function = contract("heads % cache_block == 0")(_of(record))
+    for _ in range(2):
+        function(record(np.ones((4, 2)), 2))
+    assert len(examined) == 1
+    for wrong in (record(np.ones((3, 2)), 2), record(np.ones((4, 2)), 3), record(np.ones((4, 2)), jnp.int32(3))):
+        with pytest.raises(ContractError):
+            function(wrong)
+
+
+def _of(hint: Any) -> Callable[..., Any]:
+    def function(cache): ...
+
+    function.__annotations__ = {"cache": hint}
+    return function
+
+
+def test_the_elements_of_a_list_are_known_by_their_shapes(examined: list[Any]) -> None:
+    function = contract("cache_heads % 2 == 0")(_of(list[Float[Any, "heads dim"]]))
+    for _ in range(2):
+        function([np.ones((4, 2))] * 3)
+    assert len(examined) == 1
+    with pytest.raises(ContractError, match=r"cache\[2\]"):
+        function([np.ones((4, 2)), np.ones((4, 2)), np.ones((3, 2))])
