@@ -83,11 +83,18 @@ class ArrayArgument:
 class Parameter:
     """A non-array argument `p`: relations may use its value `p` and the name of its type `p_type`, e.g. `"int"`.
 
-    `default` is `UNKNOWN` where the call must give it, or where it cannot be written down.
+    One that names an axis of the mesh in the parameter `mesh` adds `p_size`, over how many devices that axis goes: 0 where the
+    mesh has no such axis, and not defined for None.
+
+    Attributes:
+        name: the parameter's name.
+        default: `UNKNOWN` where the call must give it, or where it cannot be written down.
+        names_axis: whether it names an axis of the mesh.
     """
 
     name: str
     default: Any = UNKNOWN
+    names_axis: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class Contract:
         aliases: further names that `geometry` takes, each standing for several:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
         elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
+        split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -113,6 +121,7 @@ class Contract:
     rules: tuple[Rule, ...]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     elsewhere: Relation | None = None
+    split: Relation | None = None
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -131,6 +140,8 @@ class Contract:
         for parameter in self.parameters:
             origins[parameter.name] = parameter.name
             origins[f"{parameter.name}_type"] = f"type({parameter.name})"
+            if parameter.names_axis:
+                origins[f"{parameter.name}_size"] = f"mesh.shape[{parameter.name}]"
         return origins | dict.fromkeys(CHIP_FACTS, "the chip")
 
     @cached_property
@@ -141,6 +152,8 @@ class Contract:
             owners.setdefault(axis, owners[qualified[0]])
         for parameter in self.parameters:
             owners[parameter.name] = owners[f"{parameter.name}_type"] = parameter.name
+            if parameter.names_axis:
+                owners[f"{parameter.name}_size"] = parameter.name
         return owners
 
     @cached_property
@@ -202,11 +215,15 @@ class Contract:
     def applicable(self, values: Values) -> Iterator[Rule]:
         """Yield the rules that can be judged: those about a chip, or about elements, only where `values` has those.
 
-        Those about the TPU only where `values` does not say that the call runs elsewhere.
+        Those about the TPU only where `values` does not say that the call runs elsewhere, and those about what one device gets
+        only where it does not say that several share the call.
         """
         elsewhere = values.get(ON_TPU) is False
+        split = self.split is not None and self.split.evaluate(values) is True
         for rule in self.rules:
-            if not (rule.on_tpu and elsewhere) and all(name in values for name in rule.names if name in self.occasional):
+            if (rule.on_tpu and (elsewhere or split)) or (rule.per_device and split):
+                continue
+            if all(name in values for name in rule.names if name in self.occasional):
                 yield rule
 
     def uses_tpu(self, values: Values) -> bool:

@@ -25,7 +25,7 @@ def geometry_of(contract: Contract, arguments: Mapping[str, Any]) -> dict[str, A
         values |= _array_values(array, arguments.get(array.name))
     for parameter in contract.parameters:
         values[parameter.name] = static_value(arguments.get(parameter.name, UNKNOWN))
-    values = contract.complete(values)
+    values = contract.complete(values) | _mesh_values(contract, values)
     return values | _chip_values(contract, values)
 
 
@@ -74,6 +74,20 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
     if is_array(value):
         values |= {**array.sizes(shape_of(value)), f"{name}_dtype": dtype_of(value)}
     return values
+
+
+def _mesh_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Look at the mesh: the one that is given, else that of the context, as `jax.shard_map` does."""
+    axes = {parameter.name: values[parameter.name] for parameter in contract.parameters if parameter.names_axis}
+    if all(axis in (None, UNKNOWN) for axis in axes.values()):
+        return {}
+    mesh = values.get("mesh") or _mesh_of_the_context()
+    sizes = {f"{name}_size": mesh.shape.get(axis, 0) for name, axis in axes.items() if isinstance(axis, str)}
+    return {"mesh": mesh, **sizes}
+
+
+def _mesh_of_the_context() -> Any:
+    return sys.modules["jax"].sharding.get_abstract_mesh()
 
 
 def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:

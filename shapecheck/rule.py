@@ -119,6 +119,8 @@ class Rule:
         advice: what else would be legal, given the values that are known; None where nothing can be said.
         enough: what is enough, where that is more than what must hold: between the two, the rule is unproven.
         on_tpu: whether it speaks of the TPU, so that it says nothing of a call that runs elsewhere, or in an interpreter.
+        per_device: whether it speaks of what one device gets, as those about the TPU do, so that it says nothing of a call
+            that is split over several.
     """
 
     code: str
@@ -131,6 +133,7 @@ class Rule:
     advice: Callable[[Values], str | None] = no_advice
     enough: Relation | None = None
     on_tpu: bool = False
+    per_device: bool = False
 
     @property
     def is_hint(self) -> bool:
