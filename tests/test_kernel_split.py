@@ -151,7 +151,9 @@ def test_a_pool_that_cannot_be_split() -> None:
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize(("mode", "code", "size"), [("kv_head", "SC201", "num_kv_heads = 1"), ("batch", "SC202", "batch_size = 1")])
+@pytest.mark.parametrize(
+    ("mode", "code", "size"), [("kv_head", "SC201", "num_kv_heads = 1"), ("batch", "SC202", "batch_size = 1")]
+)
 def test_a_megacore_mode_is_judged_on_each_device(mode: Any, code: str, size: str) -> None:
     """All 8 rows and all 4 KV heads are even."""
     split = (1, 4) if mode == "kv_head" else (8, 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shapecheck.contract import Parameter
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
@@ -21,8 +19,9 @@ SPLIT = Relation("heads_axis is not None or batch_axis is not None")
 
 
 def _axes(values: Values) -> str | None:
-    mesh: Any = values.get("mesh")
-    names: tuple[str, ...] = tuple(getattr(mesh, "axis_names", ()))
+    names: tuple[str, ...] | None = getattr(values.get("mesh"), "axis_names", None)
+    if names is None:
+        return None
     return f"the axes of the mesh: {', '.join(map(repr, names))}" if names else "there is no mesh: pass `mesh`, or set one"
 
 
