@@ -297,9 +297,9 @@ def contract(*demands: str | Contract) -> Callable[[_Function], _Function]:
         def attend(q: Float[Array, "batch_size num_q_heads head_dim"], ...): ...
 
     A relation may use the axes in the annotations, `ARRAY_AXIS` for the axis of one array, `ARRAY_rank`, `ARRAY_shape`,
-    `ARRAY_dtype`, and the other parameters; a parameter hides the axis of the same name. A relation over sizes that cannot
-    be told, such as those of `jax.export`, is taken to hold; one that divides by 0, or that Python cannot evaluate for other
-    reasons, is not. Under jit the check runs when the function is traced.
+    `ARRAY_dtype`, and the other parameters; a parameter hides the axis of the same name. A relation over what cannot be told is
+    taken to hold, and so is one over symbolic sizes of `jax.export` that their constraints leave open; one that divides by 0, or
+    that Python cannot evaluate for other reasons, is not. Under jit the check runs when the function is traced.
 
     The function may be a jit object or a `functools.partial`; of a jit object, `lower`, `trace` and `eval_shape` check the
     relations too. The contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.

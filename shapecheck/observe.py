@@ -10,6 +10,7 @@ from typing import Any
 from shapecheck.chip import local_chip
 from shapecheck.contract import ON_TPU, ArrayArgument, Contract
 from shapecheck.relation import UNKNOWN
+from shapecheck.symbolic import Symbolic
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
@@ -18,7 +19,7 @@ def geometry_of(contract: Contract, arguments: Mapping[str, Any]) -> dict[str, A
     """Return the values of the contract's names in a call, given its arguments by name.
 
     Arrays are whatever has a `shape` and a `dtype`: of jax, also traced, and of numpy, and `jax.ShapeDtypeStruct`. What
-    cannot be told is left out or unknown: sizes of an argument that is no array, symbolic sizes, traced parameters.
+    cannot be told is left out or unknown: sizes of an argument that is no array, traced parameters.
     """
     values: dict[str, Any] = {}
     for array in contract.arrays:
@@ -51,8 +52,12 @@ def is_quantized(value: Any) -> bool:
 
 
 def shape_of(value: Any) -> tuple[Any, ...]:
-    """Return an array's shape; sizes that are no integers (symbolic sizes of `jax.export`) are unknown."""
-    return tuple(int(size) if isinstance(size, Integral) else UNKNOWN for size in value.shape)
+    """Return an array's shape; sizes that are neither integers nor symbolic ones of `jax.export` are unknown."""
+    return tuple(int(size) if isinstance(size, Integral) else _symbolic(size) for size in value.shape)
+
+
+def _symbolic(size: Any) -> Any:
+    return Symbolic(size) if hasattr(size, "__jax_array__") else UNKNOWN
 
 
 def dtype_of(value: Any) -> str:
