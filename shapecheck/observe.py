@@ -106,9 +106,15 @@ def _chip_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any
 
 def sharding_note() -> tuple[str, ...]:
     """Return a line that says whose sizes these are where the call is inside `shard_map`; else nothing."""
+    axes = mesh_axes_inside()
+    return (f"inside shard_map over {', '.join(map(repr, axes))}: the sizes are those of one shard",) if axes else ()
+
+
+def mesh_axes_inside() -> dict[str, int]:
+    """Return the axes over which `shard_map` has split the arrays here, with their sizes; none outside of it."""
     sharding: Any = getattr(sys.modules.get("jax"), "sharding", None)
     try:
-        axes = sharding.get_abstract_mesh().manual_axes
+        mesh = sharding.get_abstract_mesh()
+        return {axis: mesh.shape[axis] for axis in mesh.manual_axes}
     except AttributeError:
-        return ()
-    return (f"inside shard_map over {', '.join(map(repr, axes))}: the sizes are those of one shard",) if axes else ()
+        return {}
