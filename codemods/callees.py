@@ -102,7 +102,12 @@ _JAX = Callee("paged_attention", CONTRACTS["paged_attention"], _signature(f"{_AR
 
 # kernel/paged_attention.py: the same call, which runs anywhere.
 _FRONT_DOOR = replace(
-    _JAX, contract=PORTABLE_PAGED_ATTENTION, signature=_signature(f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..."), on_tpu=False
+    _JAX,
+    contract=PORTABLE_PAGED_ATTENTION,
+    signature=_signature(
+        f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..., mesh=..., heads_axis=..., batch_axis=..., pages_axis=..."
+    ),
+    on_tpu=False,
 )
 
 # torch_xla/experimental/custom_kernel.py, 2.4 to 2.9: the schema of the op and the Python function take their arguments in this

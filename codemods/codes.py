@@ -80,9 +80,9 @@ OWN_CODES = {
 @cache
 def names() -> Mapping[str, str]:
     """Return the name of every code, in the order of the codes."""
-    from shapecheck.contracts import CONTRACTS  # not needed by a run that finds nothing
+    from shapecheck.contracts import CONTRACTS, FRONT_DOORS  # not needed by a run that finds nothing
 
-    found = {rule.code: rule.name for contract in CONTRACTS.values() for rule in contract.rules}
+    found = {rule.code: rule.name for contract in (*CONTRACTS.values(), *FRONT_DOORS) for rule in contract.rules}
     found |= {code: own.name for code, own in OWN_CODES.items()}
     return dict(sorted(found.items()))
 

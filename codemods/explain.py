@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from codemods.codes import OWN_CODES, code_of, no_rule, severity
 from shapecheck.contract import Contract
-from shapecheck.contracts import CONTRACTS
+from shapecheck.contracts import CONTRACTS, FRONT_DOORS
 from shapecheck.rule import Cast, Fix, Resize, Rule
 
 _WIDTH = 88
@@ -28,7 +28,7 @@ class Explanation(NamedTuple):
 def explanations() -> list[Explanation]:
     """Return the explanation of every code, in order; a code of several contracts has the words of the first."""
     rules: dict[str, list[tuple[Contract, Rule]]] = {}
-    for contract in CONTRACTS.values():
+    for contract in (*CONTRACTS.values(), *FRONT_DOORS):
         for rule in contract.rules:
             rules.setdefault(rule.code, []).append((contract, rule))
     own = [Explanation(code, *each) for code, each in OWN_CODES.items()]
@@ -56,7 +56,7 @@ def explain_all() -> str:
 
 def _of_rule(uses: list[tuple[Contract, Rule]]) -> Explanation:
     _, rule = uses[0]
-    demands = tuple(line for contract, each in uses for line in _demands(contract, each))
+    demands = tuple(dict.fromkeys(line for contract, each in uses for line in _demands(contract, each)))
     return Explanation(rule.code, rule.name, rule.message, rule.explanation, demands, tuple(_notes(rule)))
 
 

@@ -127,6 +127,8 @@ def missing(name: str, argument: str, value: Value, node: ast.expr | None, arriv
     elif isinstance(value, Array | Quantized):
         why = f"the dtype of `{text}` is not known" if name.endswith(("dtype", "bits")) else f"`{text}` has another rank"
         reason = Reason(why, path, call.lineno)
+    elif name == f"{argument}_size":
+        reason = Reason("what mesh it is split over is not known", path, call.lineno)
     else:
         reason = Reason(f"`{text}` is not known to be an array", path, call.lineno)
     return Opaque((_MISSING, name), name, reason)

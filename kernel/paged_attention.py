@@ -1,5 +1,7 @@
 """The front door of JAX's paged-attention kernel."""
 
+import functools
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal, SupportsFloat, SupportsIndex, TypeAlias
 
 import jax
@@ -7,6 +9,7 @@ import numpy as np
 from beartype.vale import IsAttr, IsInstance
 from jax.experimental.pallas.ops.tpu.paged_attention.paged_attention_kernel import DEFAULT_MASK_VALUE
 from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor
+from jax.sharding import AbstractMesh, Mesh
 from jaxtyping import Float, Int, Int8, Integer, Real
 
 from kernel.implementation import (
@@ -17,6 +20,7 @@ from kernel.implementation import (
     attend_with_pallas,
     attend_with_xla,
 )
+from kernel.split import Split
 from shapecheck import contract
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 
@@ -54,6 +58,10 @@ def paged_attention(
     megacore_mode: Literal["kv_head", "batch"] | None = None,
     inline_seq_dim: bool | np.bool_ = True,
     implementation: Literal["auto", "pallas", "interpret", "xla"] = "auto",
+    mesh: Mesh | AbstractMesh | None = None,
+    heads_axis: str | None = None,
+    batch_axis: str | None = None,
+    pages_axis: str | None = None,
 ) -> Float[jax.Array, "batch_size num_q_heads head_dim"]:
     """Attend with one query token of each sequence to that sequence's pages of a KV cache.
 
@@ -79,6 +87,13 @@ def paged_attention(
         inline_seq_dim: whether the kernel loops over blocks inside one grid step.
         implementation: `"auto"`: JAX's kernel where the program is lowered for a TPU, XLA elsewhere. `"pallas"`: JAX's
             kernel. `"interpret"`: JAX's kernel in Pallas' TPU interpreter, on any platform. `"xla"`: XLA.
+        mesh: the devices to split the call over, by `jax.shard_map`; None: those of the context, where an axis is given, else
+            no split. All arrays are whole ones; each device checks the contract on what it gets, megacore mode included.
+        heads_axis: the axis of the mesh over which query heads and KV heads are split. It divides the KV heads, or is a
+            multiple of them that divides the query heads: then each device has all KV heads, and reads one.
+        batch_axis: the axis over which rows are split: queries, lengths, page table.
+        pages_axis: `batch_axis`, where the pool of pages is split over it as well: then the ids in a row of the page table
+            count from the first page of the row's own device. None: each device along `batch_axis` has the whole pool.
 
     Returns:
         The attention output, in q's dtype.
@@ -94,4 +109,16 @@ def paged_attention(
         megacore_mode=megacore_mode,
         inline_seq_dim=bool(inline_seq_dim),
     )
-    return _IMPLEMENTATIONS[implementation](options, q, k_pages, v_pages, lengths, page_indices)
+    arrays = (q, k_pages, v_pages, lengths, page_indices)
+    if mesh is None and heads_axis is None and batch_axis is None:
+        return _IMPLEMENTATIONS[implementation](options, *arrays)
+    split = Split(mesh or jax.sharding.get_abstract_mesh(), heads_axis, batch_axis, pages_axis)
+    return _attend_on_shards(split, options, implementation, *arrays)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _attend_on_shards(split: Split, options: Options, implementation: Any, *arrays: Any) -> jax.Array:
+    def attend(*shards: Any) -> jax.Array:
+        return paged_attention(*shards, **asdict(options), implementation=implementation)
+
+    return split.over_devices(attend)(*arrays)

@@ -93,13 +93,20 @@ class ArrayArgument:
 class Parameter:
     """A non-array argument `p`: relations may use its value `p` and the name of its type `p_type`, e.g. `"int"`.
 
-    `default` is `UNKNOWN` where the call must give it, or where it cannot be written down. `path` is where it stands if it is a
-    field of an argument: `blocks.block_q`.
+    One that names an axis of the mesh in the parameter `mesh` adds `p_size`, over how many devices that axis goes: 0 where the
+    mesh has no such axis, and not defined for None.
+
+    Attributes:
+        name: the parameter's name.
+        default: `UNKNOWN` where the call must give it, or where it cannot be written down.
+        path: where it stands if it is a field of an argument: `blocks.block_q`.
+        names_axis: whether it names an axis of the mesh.
     """
 
     name: str
     default: Any = UNKNOWN
     path: str = ""
+    names_axis: bool = False
 
     @property
     def place(self) -> str:
@@ -119,6 +126,7 @@ class Contract:
         aliases: further names that `geometry` takes, each standing for several:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
         elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
+        split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -130,6 +138,7 @@ class Contract:
     rules: tuple[Rule, ...]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     elsewhere: Relation | None = None
+    split: Relation | None = None
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -147,6 +156,8 @@ class Contract:
         for parameter in self.parameters:
             origins[parameter.name] = parameter.place
             origins[f"{parameter.name}_type"] = f"type({parameter.place})"
+            if parameter.names_axis:
+                origins[f"{parameter.name}_size"] = f"mesh.shape[{parameter.place}]"
         return dict.fromkeys(CHIP_FACTS, "the chip") | origins
 
     @cached_property
@@ -157,6 +168,8 @@ class Contract:
             owners.setdefault(axis, owners[qualified[0]])
         for parameter in self.parameters:
             owners[parameter.name] = owners[f"{parameter.name}_type"] = root_of(parameter.place)
+            if parameter.names_axis:
+                owners[f"{parameter.name}_size"] = root_of(parameter.place)
         return owners
 
     @cached_property
@@ -169,6 +182,11 @@ class Contract:
     def value_names(self) -> frozenset[str]:
         """The names that stand for elements of arrays, which differ from one call to the next although the sizes do not."""
         return frozenset(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))
+
+    @cached_property
+    def unsteady_names(self) -> frozenset[str]:
+        """The names that may stand for something else in the next call of the same signature; the mesh may be the context's."""
+        return self.value_names.union(f"{each.name}_size" for each in self.parameters if each.names_axis)
 
     @cached_property
     def axes(self) -> dict[str, tuple[str, ...]]:
@@ -226,12 +244,16 @@ class Contract:
     def applicable(self, values: Values) -> Iterator[Rule]:
         """Yield the rules that can be judged: those about a chip, or about elements, only where `values` has those.
 
-        Those about the TPU only where `values` does not say that the call runs elsewhere.
+        Those about the TPU only where `values` does not say that the call runs elsewhere, and those about what one device gets
+        only where it does not say that several share the call.
         """
         elsewhere = values.get(ON_TPU) is False
         lacking = self.occasional - values.keys()
+        split = self.split is not None and self.split.evaluate(values) is True
         for rule in self.rules:
-            if (rule.on_tpu and elsewhere) or (rule.chips and values.get("chip_name") not in rule.chips):
+            if (rule.on_tpu and (elsewhere or split)) or (rule.per_device and split):
+                continue
+            if rule.chips and values.get("chip_name") not in rule.chips:
                 continue
             if lacking.isdisjoint(rule.names):
                 yield rule
@@ -319,9 +341,9 @@ def contract(*demands: str | Rule | Contract) -> Callable[[_Function], _Function
         def attend(q: Float[Array, "batch_size num_q_heads head_dim"], ...): ...
 
     A relation may use the axes in the annotations, `ARRAY_AXIS` for the axis of one array, `ARRAY_rank`, `ARRAY_shape`,
-    `ARRAY_dtype`, `itemsize(ARRAY)`, and the other parameters; a parameter hides the axis of the same name. A relation over
-    sizes that cannot be told, such as those of `jax.export`, is taken to hold; one that divides by 0, or that Python cannot
-    evaluate for other reasons, is not. Under jit the check runs when the function is traced.
+    `ARRAY_dtype`, `itemsize(ARRAY)`, and the other parameters; a parameter hides the axis of the same name. A relation over what
+    cannot be told is taken to hold, and so is one over symbolic sizes of `jax.export` that their constraints leave open; one that
+    divides by 0, or that Python cannot evaluate for other reasons, is not. Under jit the check runs when the function is traced.
 
     The function may be a jit object or a `functools.partial`; of a jit object, `lower`, `trace` and `eval_shape` check the
     relations too. The contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.

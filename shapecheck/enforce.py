@@ -113,8 +113,8 @@ class _Guard:
             raise contract_error(self.contract, violations)
         place = next((each.place for each in observations if each.place is not ANYWHERE), ANYWHERE)
         acceptance = Acceptance.of(bindings, place, key or ())
-        on_sizes_alone = all(self.contract.value_names.isdisjoint(each.values) for each in observations)
-        if key is not None and on_sizes_alone:
+        lasts = all(self.contract.unsteady_names.isdisjoint(each.values) for each in observations)
+        if key is not None and lasts:
             self.recall.accept(acceptance, key, *self._quick_key(args, kwargs))
         return arguments, acceptance
 

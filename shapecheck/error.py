@@ -9,7 +9,7 @@ from typing import Any
 from jaxtyping import TypeCheckError
 
 from shapecheck.contract import Contract
-from shapecheck.observe import Observation, sharding_note
+from shapecheck.observe import Observation, mesh_axes_inside, sharding_note
 from shapecheck.paths import Key, spelled
 from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Rule, Verdict, no_advice
@@ -115,4 +115,12 @@ def _headline(violation: Violation) -> str:
 
 def _assignment(name: str, value: Any, contract: Contract, key: Key) -> str:
     origin = spelled(contract.origins[name], key)
-    return f"{name} = {value!r}" + (f"   ({origin})" if origin != name else "")
+    return f"{name} = {value!r}" + (f"   ({origin}{_whole(origin, value)})" if origin != name else "")
+
+
+def _whole(origin: str, value: Any) -> str:
+    """Say, inside `shard_map`, how large the axis is that has this size on one shard; which mesh axis splits it is not known."""
+    if ".shape[" not in origin or not (axes := mesh_axes_inside()):
+        return ""
+    wholes = [f"{value * size!r} if split over mesh axis {axis!r} of size {size}" for axis, size in axes.items() if size > 1]
+    return " of one shard" + "".join(f"; {whole}" for whole in wholes)

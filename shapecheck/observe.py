@@ -13,6 +13,7 @@ from shapecheck.chip import Chip, local_chip
 from shapecheck.contract import ON_TPU, ArrayArgument, Contract, Parameter
 from shapecheck.paths import Key, elements, root_of
 from shapecheck.relation import UNKNOWN
+from shapecheck.symbolic import Symbolic
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
@@ -55,7 +56,7 @@ def observed(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[Obser
     """Yield the values of the contract's names in a call, given its arguments by name.
 
     Arrays are whatever has a `shape` and a `dtype`: of jax, also traced, and of numpy, and `jax.ShapeDtypeStruct`. What
-    cannot be told is left out or unknown: sizes of an argument that is no array, symbolic sizes, traced parameters.
+    cannot be told is left out or unknown: sizes of an argument that is no array, traced parameters.
 
     Of a list or a dict of arrays each element gives values of its own. Those of several containers that stand under the same
     index or key belong together. Elements that do not differ are told once.
@@ -87,7 +88,7 @@ def _values(contract: Contract, parts: Iterable[_Part], key: Key) -> dict[str, A
     for each, found in parts:
         value = found.get((), found.get(key, UNKNOWN))
         values |= _array_values(each, value) if isinstance(each, ArrayArgument) else {each.name: static_value(value)}
-    return contract.complete(values)
+    return contract.complete(values) | _mesh_values(contract, values)
 
 
 def static_value(value: Any) -> Any:
@@ -112,8 +113,12 @@ def is_quantized(value: Any) -> bool:
 
 
 def shape_of(value: Any) -> tuple[Any, ...]:
-    """Return an array's shape; sizes that are no integers (symbolic sizes of `jax.export`) are unknown."""
-    return tuple(int(size) if isinstance(size, Integral) else UNKNOWN for size in value.shape)
+    """Return an array's shape; sizes that are neither integers nor symbolic ones of `jax.export` are unknown."""
+    return tuple(int(size) if isinstance(size, Integral) else _symbolic(size) for size in value.shape)
+
+
+def _symbolic(size: Any) -> Any:
+    return Symbolic(size) if hasattr(size, "__jax_array__") else UNKNOWN
 
 
 def dtype_of(value: Any) -> str:
@@ -135,6 +140,20 @@ def _array_values(array: ArrayArgument, value: Any) -> dict[str, Any]:
     if is_array(value):
         values |= {**array.sizes(shape_of(value)), f"{name}_dtype": dtype_of(value)}
     return values
+
+
+def _mesh_values(contract: Contract, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Look at the mesh: the one that is given, else that of the context, as `jax.shard_map` does."""
+    axes = {parameter.name: values[parameter.name] for parameter in contract.parameters if parameter.names_axis}
+    if all(axis in (None, UNKNOWN) for axis in axes.values()):
+        return {}
+    mesh = values.get("mesh") or _mesh_of_the_context()
+    sizes = {f"{name}_size": mesh.shape.get(axis, 0) for name, axis in axes.items() if isinstance(axis, str)}
+    return {"mesh": mesh, **sizes}
+
+
+def _mesh_of_the_context() -> Any:
+    return sys.modules["jax"].sharding.get_abstract_mesh()
 
 
 def _place_of(contract: Contract, values: Mapping[str, Any]) -> Place:
@@ -165,9 +184,15 @@ def _is_interpreted() -> bool:
 
 def sharding_note() -> tuple[str, ...]:
     """Return a line that says whose sizes these are where the call is inside `shard_map`; else nothing."""
+    axes = mesh_axes_inside()
+    return (f"inside shard_map over {', '.join(map(repr, axes))}: the sizes are those of one shard",) if axes else ()
+
+
+def mesh_axes_inside() -> dict[str, int]:
+    """Return the axes over which `shard_map` has split the arrays here, with their sizes; none outside of it."""
     sharding: Any = getattr(sys.modules.get("jax"), "sharding", None)
     try:
-        axes = sharding.get_abstract_mesh().manual_axes
+        mesh = sharding.get_abstract_mesh()
+        return {axis: mesh.shape[axis] for axis in mesh.manual_axes}
     except AttributeError:
-        return ()
-    return (f"inside shard_map over {', '.join(map(repr, axes))}: the sizes are those of one shard",) if axes else ()
+        return {}

@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypeAlias, TypeGuard
 
+from shapecheck.symbolic import Symbolic, Undecided
+
 
 class _Unknown(enum.Enum):
     UNKNOWN = "unknown"
@@ -65,9 +67,9 @@ class Relation:
     def evaluate(self, values: Values) -> Outcome:
         """Say whether the relation holds for `values`.
 
-        Names that `values` lacks, or maps to `UNKNOWN`, are unknown; so is the result of dividing by 0, and
-        of comparing things Python cannot compare. `and`, `or` and `not` are Kleene's, so a relation can
-        hold or fail although a part of it is unknown.
+        Names that `values` lacks, or maps to `UNKNOWN`, are unknown; so is the result of dividing by 0, of comparing things
+        Python cannot compare, and of comparing symbolic sizes where their constraints do not decide. `and`, `or` and `not` are
+        Kleene's, so a relation can hold or fail although a part of it is unknown.
         """
         return self._evaluate(values)
 
@@ -263,7 +265,7 @@ def _last(*operands: Any) -> Any:
 
 
 def _truth(value: Any) -> Outcome:
-    return UNKNOWN if value is UNKNOWN else bool(value)
+    return _negate(_equal(value, 0)) if value is UNKNOWN or isinstance(value, Symbolic) else bool(value)
 
 
 def _negate(outcome: Outcome) -> Outcome:
@@ -290,7 +292,18 @@ def _equal(left: Any, right: Any) -> Outcome:
         return UNKNOWN
     if _is_tuple(left) and _is_tuple(right):
         return len(left) == len(right) and _all(map(_equal, left, right))
-    return bool(left == right)
+    if isinstance(right, Symbolic):
+        left, right = right, left
+    return _decided(left, right) if isinstance(left, Symbolic) else bool(left == right)
+
+
+def _decided(size: Symbolic, other: Any) -> Outcome:
+    if not isinstance(other, Symbolic | int):
+        return False
+    try:
+        return size.equals(other)
+    except Undecided:
+        return UNKNOWN
 
 
 def _contains(container: Any, item: Any) -> Outcome:
@@ -302,7 +315,7 @@ def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
 
 
 def _has_unknown(value: Any) -> bool:
-    return any(map(_has_unknown, value)) if _is_tuple(value) else value is UNKNOWN
+    return any(map(_has_unknown, value)) if _is_tuple(value) else value is UNKNOWN or isinstance(value, Symbolic)
 
 
 def _choose(condition: Outcome, yes: Any, no: Any) -> Any:

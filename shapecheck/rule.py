@@ -127,6 +127,8 @@ class Rule:
         on_tpu: whether it speaks of the TPU, so that it says nothing of a call that runs elsewhere, or in an interpreter.
         silent: whether a call that breaks it may compile all the same, and goes wrong, or hangs, when it runs.
         chips: the names of the chips that it speaks of; empty for all of them.
+        per_device: whether it speaks of what one device gets, as those about the TPU do, so that it says nothing of a call
+            that is split over several.
     """
 
     code: str
@@ -141,6 +143,7 @@ class Rule:
     on_tpu: bool = False
     silent: bool = False
     chips: tuple[str, ...] = ()
+    per_device: bool = False
 
     @property
     def is_hint(self) -> bool:

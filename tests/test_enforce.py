@@ -143,8 +143,25 @@ def judged(q: Array) -> Array:
         functools.partial(jax.eval_shape, judged),
         jax.grad(lambda q: judged(q).sum()),
         lambda q: jax.lax.scan(lambda carry, each: (carry, judged(each)), 0, q[None]),
+        jax.value_and_grad(lambda q: judged(q).sum()),
+        lambda q: jax.jvp(judged, (q,), (q,)),
+        jax.grad(lambda q: jax.checkpoint(judged)(q).sum()),
+        lambda q: jax.lax.map(judged, q[None]),
+        lambda q: jax.lax.cond(True, judged, lambda q: q, q),
+        lambda q: jax.jit(judged).lower(q).compile(),
+        lambda q: jax.jit(judged).trace(q),
+        lambda q: jax.jit(judged).eval_shape(q),
+        lambda q: jax.make_jaxpr(judged)(q),
+        lambda q: jax.linearize(judged, q),
+        lambda q: jax.hessian(lambda q: judged(q).sum())(q),
+        lambda q: jax.vmap(jax.grad(lambda q: judged(q).sum()))(q[None]),
+        lambda q: jax.jit(jax.value_and_grad(jax.checkpoint(lambda q: judged(q).sum())))(q),
+        export.export(jax.jit(judged)),
     ],
-    ids=["jit", "vmap", "eval_shape", "grad", "scan"],
+    ids=[
+        *("jit", "vmap", "eval_shape", "grad", "scan", "value_and_grad", "jvp", "remat", "map", "cond"),
+        *("lower", "trace", "jit_eval_shape", "make_jaxpr", "linearize", "hessian", "vmap_of_grad", "jit_of_remat", "export"),
+    ],
 )
 def test_traced_arrays_are_judged(apply: Callable[[Array], Any]) -> None:
     apply(query(8))
@@ -164,9 +181,51 @@ def test_inside_shard_map_the_error_says_that_sizes_are_of_one_shard(check_vma: 
         sharded(lambda q: attend(q, KEYS), check_vma=check_vma)(query(6))
 
 
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_inside_shard_map_each_size_is_told_of_the_whole_too(check_vma: bool) -> None:
+    """28 heads over 4 devices, 7 on each."""
+    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+    specs = PartitionSpec(None, "model")
+    function = jax.shard_map(lambda q: attend(q, KEYS), mesh=mesh, in_specs=specs, out_specs=specs, check_vma=check_vma)
+    for apply in (function, jax.jit(function), functools.partial(jax.eval_shape, function)):
+        with pytest.raises(ContractError) as caught:
+            apply(query(28))
+        assert "inside shard_map over 'data', 'model': the sizes are those of one shard" in str(caught.value)
+        assert (
+            "heads = 7   (q.shape[1] of one shard; 14 if split over mesh axis 'data' of size 2;"
+            " 28 if split over mesh axis 'model' of size 4)"
+        ) in str(caught.value)
+    function(query(32))
+
+
+def test_inside_shard_map_over_some_axes_only_these_count() -> None:
+    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+    specs = PartitionSpec(None, "model")
+    function = jax.shard_map(lambda q: attend(q, KEYS), mesh=mesh, in_specs=specs, out_specs=specs, axis_names={"model"})
+    with pytest.raises(ContractError) as caught:
+        jax.jit(function)(query(28))
+    assert "heads = 7   (q.shape[1] of one shard; 28 if split over mesh axis 'model' of size 4)" in str(caught.value)
+
+
 def test_inside_shard_map_a_refused_argument_says_so_too() -> None:
     with pytest.raises(ContractError, match="inside shard_map over 'tp'"):
         sharded(lambda q: attend(q[0]))(query(8))
+
+
+def test_a_program_of_one_process_of_several() -> None:
+    """Each has some of the devices and some of the data, of which JAX makes a global array; the contract sees all of it."""
+    mesh = jax.make_mesh((8,), ("tp",), axis_types=(AxisType.Auto,))
+    sharding = jax.NamedSharding(mesh, PartitionSpec(None, "tp"))
+
+    def globally(heads: int) -> jax.Array:
+        return jax.make_array_from_process_local_data(sharding, np.ones((2, heads, 8), np.float32), (2, heads, 8))
+
+    assert jax.jit(judged)(globally(8)).sharding.spec == sharding.spec
+    assert judged(globally(16)).shape == (2, 16, 8)
+    kv_heads = jnp.ones((3, 8))
+    for apply in (attend, jax.jit(attend)):
+        with pytest.raises(ContractError, match=r"heads = 16   \(q.shape\[1\]\)"):
+            apply(globally(16), kv_heads)
 
 
 def test_symbolic_sizes_are_accepted() -> None:

@@ -27,10 +27,11 @@ def attend(call: Call = CALL, **options: Any) -> jax.Array:
     return paged_attention(*call, **{"pages_per_compute_block": BLOCK, **options})
 
 
-def test_the_signature_is_jaxs_and_one_more() -> None:
+def test_the_signature_is_jaxs_and_some_more() -> None:
     theirs = inspect.signature(jax_paged_attention).parameters
     ours = dict(inspect.signature(paged_attention).parameters)
-    assert ours.pop("implementation").default == "auto"
+    more = {"implementation": "auto", "mesh": None, "heads_axis": None, "batch_axis": None, "pages_axis": None}
+    assert {name: ours.pop(name).default for name in more} == more
     assert [(name, each.kind, each.default) for name, each in ours.items()] == [
         (name, each.kind, each.default) for name, each in theirs.items()
     ]

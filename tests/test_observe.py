@@ -15,6 +15,7 @@ from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.observe import geometry_of, sharding_note, static_value
 from shapecheck.relation import UNKNOWN, Relation
 from shapecheck.rule import Rule
+from shapecheck.symbolic import Symbolic
 
 CONTRACT = Contract(
     "f", (ArrayArgument("x", ("rows", "columns")), ArrayArgument("w", ("rows", "width"), True)), (Parameter("p"),), ()
@@ -48,10 +49,12 @@ def test_an_array_of_another_rank_gives_its_rank_and_no_axes() -> None:
     assert (geometry["x_rank"], geometry["rows"]) == (3, UNKNOWN)
 
 
-def test_a_symbolic_size_is_unknown() -> None:
+def test_a_symbolic_size_is_itself_and_as_a_parameter_unknown() -> None:
     (batch,) = export.symbolic_shape("b")
     geometry = geometry_of(CONTRACT, {"x": jax.ShapeDtypeStruct((batch, 3), jnp.float32), "p": batch})
-    assert (geometry["x_shape"], geometry["rows"], geometry["columns"], geometry["p"]) == ((UNKNOWN, 3), UNKNOWN, 3, UNKNOWN)
+    assert isinstance(geometry["rows"], Symbolic)
+    assert (str(geometry["x_shape"]), str(geometry["rows"]), geometry["columns"]) == ("(b, 3)", "b", 3)
+    assert geometry["p"] is UNKNOWN
 
 
 def test_a_quantized_array_has_the_shape_and_dtype_of_its_weight_and_those_of_its_scales() -> None:

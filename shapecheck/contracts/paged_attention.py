@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended
+from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
 from shapecheck.relation import Relation
@@ -225,6 +226,7 @@ RULES = (
         ),
         argument="megacore_mode",
         fix=MODE_FIX,
+        per_device=True,
     ),
     Rule(
         "SC202",
@@ -234,6 +236,7 @@ RULES = (
         explanation="Each of the two cores takes every other row. Upstream raises a ValueError without the number.",
         argument="megacore_mode",
         fix=MODE_FIX,
+        per_device=True,
     ),
     Rule(
         "SC203",
@@ -299,7 +302,9 @@ PAGED_ATTENTION = Contract(
 
 PORTABLE_PAGED_ATTENTION = replace(
     PAGED_ATTENTION,
-    parameters=(*PAGED_ATTENTION.parameters, Parameter("implementation", default="auto")),
+    parameters=(*PAGED_ATTENTION.parameters, Parameter("implementation", default="auto"), *MESH_PARAMETERS),
+    rules=amended(PAGED_ATTENTION.rules, {}, also=MESH_RULES),
     elsewhere=Relation("implementation in ('interpret', 'xla')"),
+    split=SPLIT,
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""
