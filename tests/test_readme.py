@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -322,6 +323,7 @@ def test_every_format_is_described(output_format: str) -> None:
 
 def update() -> None:
     """Write the present outputs and the present table of rules into the pages."""
+    importlib.import_module("tests.conftest")  # which pytest does: the pages need 8 devices
     for page in PAGES:
         text = page.read_text()
         for block in reversed(blocks_of(page, "console", "text")):
