@@ -43,7 +43,7 @@ def called(machine: Machine, function: Function, values: Mapping[str, Value], fr
     if isinstance(node, ast.AsyncFunctionDef) or not all(map(_is_plain, node.body)):
         return None
     used = {part.id for statement in node.body for part in walk(statement) if isinstance(part, ast.Name)}
-    if not all(_is_fixed(value) for name, value in values.items() if name in used):
+    if not all(is_fixed(value) for name, value in values.items() if name in used):
         return None
     seen = _seen(machine, function)
     if seen is None:
@@ -84,7 +84,7 @@ def give(machine: Machine, node: ast.Yield | ast.YieldFrom) -> Value:
             raise _NotFollowed from None
         frame.yields += given
         many = len(frame.yields) > MAX_ELEMENTS
-        if many or len(machine.state.path) > frame.start or not all(map(_is_fixed, given)):
+        if many or len(machine.state.path) > frame.start or not all(map(is_fixed, given)):
             raise _NotFollowed
     return machine.unknown("yield", "what is sent to a generator is not known", node)
 
@@ -138,7 +138,7 @@ def _seen(machine: Machine, function: Function) -> tuple[tuple[Cell, Value], ...
         if isinstance(held, External):
             if method is not None and not f"{held.path}.".startswith(_MODULES):
                 return None
-        elif method is not None or not _is_fixed(held):
+        elif method is not None or not is_fixed(held):
             return None
     return tuple(found.items())
 
@@ -154,11 +154,11 @@ def _cell(machine: Machine, function: Function, name: str) -> Cell | None:
         scope = machine.program.scopes[scope.parent]
 
 
-def _is_fixed(value: Value) -> bool:
+def is_fixed(value: Value) -> bool:
     """Say whether nothing can change a value."""
     match value:
         case tuple():
-            return all(map(_is_fixed, value))
+            return all(map(is_fixed, value))
         case Opaque(kind=kind):
             return bool(kind)
         case Array(library=library, contents=contents):
