@@ -33,6 +33,7 @@ BOMBS = {
     "forty conditions": "def f(*c):\n    b = 1\n"
     + "".join(f"    if c[{i}]:\n        b += {i}\n" for i in range(40))
     + "    call(b)",
+    "functions in annotations": "def f(n: (lambda: 0)) -> (lambda: 1):\n    b: (lambda: 2) = n\n    call(b)",
     "nested lists": "x = [1]\n" + "x = [x, x]\n" * 200 + "call(len(x))",
     "a doubled tuple": "x = (1,)\n" + "x = x + x\n" * 60 + "call(len(x))",
     "a long sum": "call(" + " + ".join(["1"] * 2000) + ")",

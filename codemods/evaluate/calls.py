@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
-from codemods.evaluate import containers, havoc, objects
+from codemods.evaluate import containers, generators, havoc, objects
 from codemods.evaluate.annotations import refined, unseen
 from codemods.evaluate.arguments import Arguments, arguments_of
 from codemods.evaluate.bindings import Bindings
@@ -219,6 +219,10 @@ def _run(machine: Machine, function: Function, values: Mapping[str, Value], give
 
 def _defer(machine: Machine, function: Function, values: Mapping[str, Value], inside: int, arguments: Arguments) -> Value:
     """Make a generator or a coroutine: its body is executed at unknown times, if at all, and as far as somebody asks for it."""
+    if not inside and (
+        given := generators.called(machine, function, values, Frame(open_scope(machine, function), function.node))
+    ):
+        return given
     why = "generators and coroutines are not followed"
     if inside:  # one inside itself stands for all that are deeper
         values = {name: machine.unknown(name, why, arguments.node) for name in values}

@@ -1,4 +1,4 @@
-"""The cases that a test's decorators spell out: `pytest.mark.parametrize` and absl's `parameterized`."""
+"""The cases that a test's decorators and fixtures spell out: `pytest.mark.parametrize` and absl's `parameterized`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import iteration
+from codemods.evaluate import fixtures, iteration
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.values import DictRef, External, ListRef, Opaque, Partial, Value, describe
@@ -39,6 +39,7 @@ def of(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[C
             side = []
         if side:
             sides.append(side)
+    sides += fixtures.given(machine, node, {name: None for side in sides for name in side[0]})
     if math.prod(map(len, sides)) > MAX_CASES:
         raise TooMany
     return [_joined(parts) for parts in itertools.product(*sides)] if sides else []

@@ -13,7 +13,7 @@ from codemods.evaluate.frameworks import goes_on_after_failure, is_failure_expec
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.memory import Written
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Choice, External, Function, Instance, Opaque, Value
+from codemods.values import Choice, External, Function, Instance, Iterator, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -65,6 +65,8 @@ def _entered(machine: Machine, value: Value, node: ast.expr) -> Value:
         given = objects.special(machine, value, "__enter__")
         if given is not UNBOUND:
             return given
+    if isinstance(value, Iterator) and (given := machine.contents(value)):  # of a generator under `contextmanager`
+        return given[0]
     havoc.leak(machine, value)
     return machine.unknown(
         ast.unparse(node)[:60], "what a context manager gives is not followed", node, pure=isinstance(value, External)

@@ -12,6 +12,7 @@ from codemods.evaluate import (
     comprehensions,
     containers,
     definitions,
+    generators,
     havoc,
     iteration,
     names,
@@ -256,15 +257,9 @@ def _starred(machine: Machine, node: ast.Starred) -> Value:
     return machine.evaluate(node.value)
 
 
-def _await(machine: Machine, node: ast.Await | ast.YieldFrom) -> Value:
+def _await(machine: Machine, node: ast.Await) -> Value:
     havoc.leak(machine, machine.evaluate(node.value))
     return machine.unknown(_text(node), "what is awaited is not followed", node)
-
-
-def _yield(machine: Machine, node: ast.Yield) -> Value:
-    if node.value is not None:
-        havoc.leak(machine, machine.evaluate(node.value))  # what takes it may change it
-    return machine.unknown("yield", "what is sent to a generator is not known", node)
 
 
 _EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {
@@ -279,6 +274,8 @@ _EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {
     ast.Compare: _compare,
     ast.IfExp: _conditional,
     ast.NamedExpr: _walrus,
+    ast.Yield: generators.give,
+    ast.YieldFrom: generators.give,
     ast.Call: evaluate_call,
     ast.Tuple: _display,
     ast.List: _display,
@@ -293,6 +290,4 @@ _EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {
     ast.DictComp: comprehensions.evaluate_dict,
     ast.Starred: _starred,
     ast.Await: _await,
-    ast.YieldFrom: _await,
-    ast.Yield: _yield,
 }

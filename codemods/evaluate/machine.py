@@ -87,6 +87,8 @@ class Frame:
     loops: list[Loop] = field(default_factory=list[Loop])
     skipped: int = 0
     statement: ast.AST | None = None  # the one that is being executed
+    yields: list[Value] | None = None  # what a generator has given, where that is asked for
+    start: int = 0  # the number of conditions on the way to its call
 
     def exits(self) -> int:
         """Count the executions that have left by another way than the end of a block."""

@@ -72,9 +72,10 @@ class Relevance:
         if id(function) not in self._inner:
             roots: list[ast.AST] = [function]
             if not (isinstance(function, ast.Lambda) or Bindings.of(function).inner):  # then there is none in its body
-                roots = [function.args, *function.decorator_list, *([function.returns] if function.returns else [])]
+                roots = [function.args, *function.decorator_list]
             inside = (part for root in roots for part in walk(root) if isinstance(part, FUNCTIONS) and part is not function)
-            self._inner[id(function)] = [part for part in inside if self.reaches(part)]
+            # one in an annotation has not been read: nobody calls it
+            self._inner[id(function)] = [part for part in inside if id(part) in self._mentioned and self.reaches(part)]
         return self._inner[id(function)]
 
     def needed(self, function: _Function) -> list[ast.stmt] | None:

@@ -46,3 +46,29 @@ def unknown(n, m):
     blocks.reverse()
     paged_attention(q, kv, kv, lens, jnp.zeros((2, n), jnp.int32), pages_per_compute_block=blocks[1])  #: proven SC102
     paged_attention(q, kv, kv, lens, jnp.zeros((2, reduce(operator.mul, (n, m))), jnp.int32), pages_per_compute_block=m)  #: proven SC102
+
+
+def divisors(pages):
+    for block in (1, 2, 4, 8):
+        if pages % block == 0:
+            yield block
+
+
+def cases():
+    for pages in (64, 40):
+        for block in (8, 16):
+            yield pages, block
+
+
+class Sweep:
+    def __iter__(self):
+        yield from (4, 8)
+
+
+for block in divisors(64):
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
+for pages, block in cases():
+    paged_attention(q, kv, kv, lens, jnp.zeros((2, pages), jnp.int32), pages_per_compute_block=block)  #: SC102 violated
+for block in Sweep():
+    paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=block)  #: proven SC102
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=max(divisors(64)))  #: proven SC102
