@@ -103,6 +103,8 @@ FORMS = {
     ),
     "last element": Form("B = [8, BLOCK]\n" + call("B[-1]"), "print(B[1])"),
     "dataclass": Form(DATACLASS + "BLOCK\nc = Config()\n" + call("c.block"), "print(c.block)"),
+    "inherited": Form("class C:\n    block = BLOCK\n" + call("C.block"), "class D(C): pass\nprint(D.block)"),
+    "matched": Form(DATACLASS + "BLOCK\nc = Config()\n" + call("c.block"), "match c:\n    case Config(block=4): pass"),
     "given what is the default": Form(DATACLASS + "4\nc = Config(block=BLOCK)\n" + call("c.block"), "print(Config().block)"),
     "given by position": Form(DATACLASS + "8\nc = Config(6, BLOCK)\n" + call("c.block"), "dataclasses.asdict(c)"),
     "default of field()": Form(
@@ -201,6 +203,7 @@ LEFT = {
     "arm of an unknown condition": "import sys\n" + call("4 if sys.argv[1:] else 3"),
     "set with an attribute": "class C: pass\nC.b = b = 4\nprint(C.b)\n" + call("b"),
     "set with an entry": "D = {}\nD['b'] = b = 4\nprint(D)\n" + call("b"),
+    "read in its class": "class C:\n    b = 4\n    twice = b * 2\n" + call("C.b"),
     "set again": "b = 4\nb, c = 4, 5\n" + call("b"),
     "unknown keys": "D = {'pages_per_compute_block': 4, **{str(k): k for k in six}}\n" + spread("D"),
     "f-string": "name = f'{4}'\n" + call("int(name[0])"),

@@ -58,8 +58,9 @@ def fixed(seed: Seeded) -> str:
         if result != seed.data or os.stat(file).st_mtime_ns != 1:
             return "touched without a fix"
         return "left" if run.report.call_sites or run.report.errors else "the call is not seen"
-    name, at_call = b"pages_per_compute_block=sown_block", [b"pages_per_compute_block=" + block for block in LEGAL]
-    if seed.block_of(result) not in LEGAL and result not in [seed.data.replace(name, each) for each in at_call]:  # see eval(...)
+    names, argument = (b"sown_block", b"Sown.block"), b"pages_per_compute_block="
+    at_call = [seed.data.replace(argument + name, argument + block) for name in names for block in LEGAL]
+    if seed.block_of(result) not in LEGAL and result not in at_call:  # where another thing may read the name: see eval(...)
         return "more was changed than the number"
     if repair()[1] or file.read_bytes() != result:
         return "there was more to do"

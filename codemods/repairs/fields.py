@@ -31,7 +31,9 @@ def attribute_reads(file: ast.Module, name: str) -> Iterator[ast.Attribute]:
 
 
 def is_reflected(file: ast.Module, name: str) -> bool:
-    """Say whether a file may read an attribute by another way: `getattr(x, "name")`, `vars(x)`."""
+    """Say whether a file may read an attribute by another way: `getattr(x, "name")`, `vars(x)`, `case Config(name=4)`."""
+    if any(name in node.kwd_attrs or node.patterns for node in nodes(file, ast.MatchClass)):
+        return True
     calls = (node for node in nodes(file, ast.Call) if ast.unparse(node.func).rpartition(".")[2] in _GETTERS)
     texts = (each.value for call in calls for each in call.args if isinstance(each, ast.Constant))
     named = any(isinstance(text, str) and text.rpartition(".")[2] == name for text in texts)

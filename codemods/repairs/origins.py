@@ -63,7 +63,13 @@ class Origins:
                 return False
             if any(id(node) not in read for node in attribute_reads(file, holder.name)):
                 return False
-        return not any(is_tuple(cls) and self._may_be_unpacked(cls) for cls in classes_with(holder.file, holder.name))
+        return all(self._says_only(cls, holder.name, read) for cls in classes_with(holder.file, holder.name))
+
+    def _says_only(self, cls: ast.ClassDef, name: str, read: set[int]) -> bool:
+        """Say whether the body of a class does not read an attribute itself, and nothing unpacks its objects."""
+        uses = self.tree.scopes_of(cls).uses.get(Variable(cls, name))
+        own = uses is not None and any(id(node) not in read for node in uses.reads)
+        return not own and not (is_tuple(cls) and self._may_be_unpacked(cls))
 
     def _may_be_unpacked(self, cls: ast.ClassDef) -> bool:
         """Say whether an object of a class is more than made and asked for its attributes."""
