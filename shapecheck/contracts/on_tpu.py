@@ -133,8 +133,9 @@ TPU_RULES = (
             "for a head_dim above 128, copies of pages. The compiler says 'Ran out of memory in memory space vmem ... Scoped "
             "allocation with size ... and limit ...'. What it adds is known between two bounds, between which the rule is "
             "unproven. Near the limit these are 2 to 5 % of the memory apart for plain pages and up to 16 query heads a KV head, "
-            "some 10 % for more, and on v4 a fifth for int8 pages with bfloat16 scales, a third for those with float32 scales and "
-            "for float8_e5m2. One copy for each page of a block is unrolled: a block of 1,600 pages took 100 seconds to compile."
+            "some 10 % for more. On v4 it is a fifth for int8 pages with bfloat16 scales, and a third for those with float32 "
+            "scales and for float8_e5m2. One copy for each page of a block is unrolled: a block of 1,600 pages took 100 seconds "
+            "to compile."
         ),
         argument="pages_per_compute_block",
         advice=vmem_advice,
