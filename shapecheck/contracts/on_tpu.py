@@ -131,10 +131,11 @@ TPU_RULES = (
             "A kernel may take 16 MiB of vector memory on v4 and v5, 32 MiB on v6e and v7x. Two blocks of keys and two of values "
             "are buffered, scales broadcast to head_dim; on top come the scores of a block and, on v4 for 8-bit pages and on v5 "
             "for a head_dim above 128, copies of pages. The compiler says 'Ran out of memory in memory space vmem ... Scoped "
-            "allocation with size ... and limit ...'. What it adds is known between two bounds, which are 1 to 3 % of the memory "
-            "apart for plain pages of 16 bits or more and up to 8 query heads a KV head, and up to a third for 8-bit pages on "
-            "v4: between them the rule is unproven. One copy for each page of a block is "
-            "unrolled: a block of 1,600 pages took 100 seconds to compile."
+            "allocation with size ... and limit ...'. What it adds is known between two bounds, between which the rule is "
+            "unproven. Near the limit these are 2 to 5 % of the memory apart for plain pages and up to 16 query heads a KV head, "
+            "some 10 % for more. On v4 it is a fifth for int8 pages with bfloat16 scales, and a third for those with float32 "
+            "scales and for float8_e5m2. One copy for each page of a block is unrolled: a block of 1,600 pages took 100 seconds "
+            "to compile."
         ),
         argument="pages_per_compute_block",
         advice=vmem_advice,

@@ -63,8 +63,13 @@ def at_the_edge(random: Random) -> Geometry:
     dtype = random.choice(["bfloat16", "float32", "int8", "float8_e4m3fn"])
     scales = geometry["scales_dtype"] if dtype == "int8" else None
     heads = geometry["num_kv_heads"]
-    geometry |= {"head_dim": random.choice([128, 256]), "pages_dtype": dtype, "scales_dtype": scales, "q_dtype": "bfloat16"}
-    geometry |= {"num_q_heads": heads * random.choice([1, 4, 7, 8]), "megacore_mode": None}
+    geometry |= {
+        "head_dim": random.choice([128, 128, 256, 512]),
+        "pages_dtype": dtype,
+        "scales_dtype": scales,
+        "q_dtype": "bfloat16",
+    }
+    geometry |= {"num_q_heads": heads * random.choice([1, 4, 7, 8, 9, 16, 32]), "megacore_mode": None}
     if random.random() < 0.3:
         return fill_smem(random, geometry)
     token = 4 * geometry["head_dim"] * (_BYTES[dtype] + (_BYTES[scales] if scales else 0))

@@ -18,6 +18,7 @@ from random import Random, SystemRandom
 
 import pytest
 
+from shapecheck import Verdict
 from shapecheck.compiler import Answer, Question, ask
 from tests.compiler.sampling import CHIPS, Geometry, anywhere, at_the_edge, cheap, shrunk
 from tests.compiler.verdicts import disagreement, verdicts
@@ -81,17 +82,27 @@ def test_the_kernel_does_not_compile_for_older_chips(chip: str) -> None:
 
 
 @pytest.mark.sweep
-def test_the_compiler_agrees_close_to_the_limits(tmp_path: Path) -> None:
-    random = Random(SEED)
+def test_the_compiler_agrees_close_to_the_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = Random(f"{SEED} sweep")
     path = Path(os.environ.get("SHAPECHECK_SWEEP") or tmp_path) / "disagreements.jsonl"
-    found = 0
+    counts: Counter[str] = Counter()
     with path.open("a") as file:
         for _ in range(SWEEP // BATCH):
             geometries = [(at_the_edge if random.random() < 0.8 else anywhere)(random) for _ in range(BATCH)]
             for geometry, answer in zip(geometries, asked(geometries, seconds=120), strict=True):
+                counts[_outcome(geometry, answer)] += 1
                 if text := wrong(geometry, answer):
                     least = shrunk(geometry, lambda each, text=text: wrong(each, *asked([each], seconds=120)) == text)
                     file.write(json.dumps({"seed": SEED, "wrong": text, **least}) + "\n")
                     file.flush()
-                    found += 1
-    assert not found, f"SHAPECHECK_SEED={SEED}: {found} disagreements, in {path}"
+    with capsys.disabled():
+        print(f"\nSHAPECHECK_SEED={SEED}: {SWEEP} geometries, {dict(counts)}")
+    assert not counts["wrong"], f"SHAPECHECK_SEED={SEED}: {counts['wrong']} disagreements, in {path}"
+
+
+def _outcome(geometry: Geometry, answer: Answer) -> str:
+    if answer.compiles is None:
+        return "no answer"
+    if wrong(geometry, answer):
+        return "wrong"
+    return str(Verdict.worst(verdicts(geometry).values()))
