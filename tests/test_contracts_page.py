@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import re
 from functools import cache
 from pathlib import Path
@@ -20,11 +21,7 @@ def outputs() -> dict[int, str]:
     """Execute the Python blocks in one namespace; return what each prints and raises, by where the block after it begins."""
     namespace: dict[str, Any] = {"__name__": "page"}
     found = list(BLOCK.finditer(PAGE.read_text()))
-    return {
-        after.start(2): executed(block[2], namespace)
-        for block, after in zip(found, found[1:], strict=False)
-        if block[1] == "python"
-    }
+    return {after.start(2): executed(block[2], namespace) for block, after in itertools.pairwise(found) if block[1] == "python"}
 
 
 def executed(source: str, namespace: dict[str, Any]) -> str:
