@@ -285,10 +285,14 @@ class Contract:
         chips = (chip for chip in CHIPS if chip.generation >= FIRST_GENERATION)
         return any(
             rule.judge(there) is Verdict.VIOLATED
-            for there in ({**values, **chip.facts, ON_TPU: True} for chip in chips)
-            for rule in self.applicable(there)
-            if not rule.is_hint and (rule.on_tpu or rule.needs_chip)
+            for chip, there in ((chip, {**values, **chip.facts}) for chip in chips)
+            for rule in self._about_chips
+            if not rule.chips or chip.name in rule.chips
         )
+
+    @cached_property
+    def _about_chips(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if not rule.is_hint and (rule.on_tpu or rule.needs_chip))
 
     def permits(self, parameter: str, value: Any, values: Values, chips: Sequence[Chip] = ()) -> Verdict:
         """Return the verdict of all rules that speak of a parameter, taken together, if it had this value.

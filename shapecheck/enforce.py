@@ -33,7 +33,8 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
         raise TypeError(f"@contract decorates a function, not {function!r}; write it below @classmethod")
     model = named_function(function)
     guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
-    keying, accepted, accepts_result = guard.recall.keying, guard.recall.accepted, guard.recall.accepts_result
+    keying, accepted = guard.recall.keying, guard.recall.accepted
+    accepts_result = guard.recall.accepts_result if guard.asks_for_result else _accepts_any
 
     # The attributes of a jit object are its own: copied, they would pass for those of the wrapper. What stands here instead of
     # in functions of its own does so for speed: an eager call of a kernel takes some microseconds.
@@ -53,7 +54,7 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
             push(arguments, acceptance.bindings)
             try:
                 result = function(*args, **kwargs)
-                if guard.asks_for_result and not accepts_result(result, acceptance):
+                if not accepts_result(result, acceptance):
                     guard.examine_result(result, acceptance)
                 return result
             finally:
@@ -69,6 +70,11 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
         for method in _JIT_METHODS:
             setattr(enforced, method, _guarded(getattr(function, method), guard))
     return cast(_Function, enforced)
+
+
+def _accepts_any(result: Any, acceptance: Acceptance) -> bool:
+    """Accept every result of a function that does not annotate it."""
+    return True
 
 
 class _Guard:

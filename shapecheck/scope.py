@@ -23,12 +23,11 @@ pop: Any = _storage.pop_shape_memo
 
 def push(arguments: dict[str, Any], bindings: Bindings) -> None:
     """Enter a scope in which names stand for what they stood for when the arguments were checked."""
-    sizes, shapes, structures, _ = _push(arguments)
-    sizes.update(bindings[0])
-    if bindings[1]:
-        shapes.update(bindings[1])
-    if bindings[2]:
-        structures.update(bindings[2])
+    memo = _push(arguments)
+    memo[0].update(bindings[0])
+    if bindings[1] or bindings[2]:
+        memo[1].update(bindings[1])
+        memo[2].update(bindings[2])
 
 
 @contextmanager
@@ -43,5 +42,4 @@ def scope(arguments: dict[str, Any]) -> Generator[None]:
 
 def present() -> Bindings:
     """Return the bindings of the scope that one is in."""
-    sizes, shapes, structures, _ = _top()
-    return sizes, shapes, structures
+    return _top()[:3]

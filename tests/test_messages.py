@@ -53,7 +53,7 @@ def call(
         "page_indices": Array((batch, width), jnp.int32),
         **arrays,
     }
-    with mock.patch.object(observe, "local_chip", lambda: chip_of(chip)), pytest.raises(ContractError) as caught:
+    with mock.patch.object(observe, "local_chip", return_value=chip_of(chip)), pytest.raises(ContractError) as caught:
         checked(kernel, PAGED_ATTENTION)(**given, pages_per_compute_block=block, **(options or {}))
     return str(caught.value)
 

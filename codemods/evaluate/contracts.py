@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,11 @@ from codemods.evaluate.machine import Dies
 from codemods.evaluate.relations import formula_of
 from codemods.values import Contracted, External, Function, Partial, Value, is_constant
 from shapecheck.axes import axes_of
-from shapecheck.contract import ArrayArgument, Parameter
+from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts import CONTRACTS
 from shapecheck.demands import Demand, relation, stated_contract
 from shapecheck.relation import UNKNOWN, RelationError
+from shapecheck.rule import Rule
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -85,7 +86,11 @@ def _is_spelled_out(value: Value) -> bool:
 
 
 def _callee(machine: Machine, function: Function, demands: list[Demand]) -> Callee:
-    """Return the function as a callee: array arguments by their annotations, the others as parameters."""
+    """Return the function as a callee: array arguments by their annotations, the others as parameters.
+
+    A name that these do not define may be one of what is inside an argument, in a list or a record: its value is not known.
+    """
+    unread: list[str] = []
     declared: ast.arguments = function.node.args
     defaults = dict(function.defaults)
     arrays: list[ArrayArgument] = []
@@ -97,8 +102,24 @@ def _callee(machine: Machine, function: Function, demands: list[Demand]) -> Call
         else:
             default = defaults.get(parameter.arg, UNKNOWN)
             parameters.append(Parameter(parameter.arg, default if is_constant(default) else UNKNOWN))
-    contract = stated_contract(function.name, tuple(arrays), tuple(parameters), demands)
+            if isinstance(parameter.annotation, ast.Subscript | ast.Name | ast.Attribute | ast.BinOp | ast.Constant):
+                unread.append(parameter.arg)
+    try:
+        contract = stated_contract(function.name, tuple(arrays), tuple(parameters), demands)
+    except RelationError:
+        if not unread:
+            raise
+        known = stated_contract(function.name, tuple(arrays), tuple(parameters), []).origins
+        inside = dict.fromkeys(name for rule in _rules(demands) for name in rule.names if name not in known)
+        parameters += (Parameter(name, path=unread[0]) for name in inside)
+        contract = stated_contract(function.name, tuple(arrays), tuple(parameters), demands)
     return Callee(function.name, contract, signature_of(declared))
+
+
+def _rules(demands: list[Demand]) -> Iterator[Rule]:
+    for demand in demands:
+        if not isinstance(demand, Contract):
+            yield relation(demand) if isinstance(demand, str) else demand
 
 
 def assume(machine: Machine, callee: Callee, arguments: Mapping[str, Value]) -> None:

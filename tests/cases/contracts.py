@@ -1,3 +1,5 @@
+from typing import NamedTuple
+
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from jaxtyping import Array, Float, Int32
@@ -70,3 +72,23 @@ with install():
     kernel(q, kv, kv, lens, table, pages_per_compute_block=4)  #: SC102 violated
     paged_attention(q, kv, kv, lens, table, pages_per_compute_block=3)  #: proven SC102
     paged_attention(q, kv, kv, lens, table, pages_per_compute_block=4)  #: SC102 violated
+
+
+class Cache(NamedTuple):
+    keys: Float[Array, "heads dim"]
+
+
+@contract("heads % 2 == 0", "caches_keys_dtype == 'float32'")
+def layered(x: Float[Array, "rows dim"], caches: list[Cache]):
+    return x
+
+
+layered(jnp.zeros((4, 8)), [Cache(jnp.zeros((3, 8)))])  #: SC001 unproven
+
+
+@contract("headz % 2 == 0")
+def misspelt(x: Float[Array, "rows dim"]):
+    return x
+
+
+misspelt(jnp.zeros((4, 8)))  # quiet: the decoration fails
