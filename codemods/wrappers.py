@@ -17,8 +17,11 @@ _ARRAYS = [array.name for array in CONTRACTS["paged_attention"].arrays]
 _PLAIN = re.compile(r"(jax\.|jnp\.|jax\.numpy\.|np\.|numpy\.|jax\.typing\.)?(Array|ndarray|ArrayLike|Any)")
 _WIDE = re.compile(r"(int|str|bool|Any|typing\.Any|object)( \| None)?|Optional\[(int|str|bool)\]|None")
 _JIT = re.compile(r"(functools\.)?partial\((jax\.)?jit\b.*\)|(jax\.)?jit(\(.*\))?", re.DOTALL)
-_EVALUATED = (ast.Return, ast.Assign, ast.AnnAssign, ast.Expr, ast.With, ast.Call, ast.Attribute, ast.BinOp, ast.Subscript,
-              ast.Tuple, ast.keyword)  # fmt: skip  # what always evaluates the part that the call is in
+_EVALUATED = (
+    *(ast.Return, ast.Assign, ast.AnnAssign, ast.Expr, ast.With, ast.withitem),
+    *(ast.Call, ast.Attribute, ast.BinOp, ast.Subscript, ast.Tuple, ast.keyword),
+)
+"""The kinds of nodes that always evaluate the part that a call is in."""
 
 
 class Wrapper(NamedTuple):
@@ -140,9 +143,10 @@ def _always_calls(function: ast.FunctionDef, call: ast.Call) -> bool:
         index = next(at for at, statement in enumerate(body) if any(node is call for node in ast.walk(statement)))
         if any(isinstance(node, ast.Return) for each in body[:index] for node in _own(each)):
             return False
-        if not isinstance(body[index], ast.With):
-            return all(isinstance(node, _EVALUATED) for node in ast.walk(body[index]) if _is_around(node, call))
-        body = body[index].body  # type: ignore[attr-defined]
+        statement = body[index]
+        body = statement.body if isinstance(statement, ast.With) else []
+        if not any(node is call for each in body for node in ast.walk(each)):
+            return all(isinstance(node, _EVALUATED) for node in ast.walk(statement) if _is_around(node, call))
 
 
 def _is_around(node: ast.AST, call: ast.Call) -> bool:

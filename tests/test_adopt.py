@@ -135,6 +135,15 @@ def test_what_was_legal_before_stays_so() -> None:
         decode(kv[0, :, :4], quantized, quantized, np.ones((8,), np.int32), np.zeros((8, 4), np.int32), block=3)
 
 
+def test_a_call_inside_with_is_always_made() -> None:
+    text = WRAPPER.replace("    return paged_attention(", "    with scope():\n        return paged_attention(")
+    assert "@contract(\n" in adopted(text)
+    text = WRAPPER.replace("    return paged_attention(", "    with paged_attention(").replace(
+        "mode,\n    )\n", "mode,\n    ):\n        pass\n"
+    )
+    assert "@contract(\n" in adopted(text)
+
+
 def test_a_jitted_wrapper_keeps_its_decorator_outside() -> None:
     text = "import jax\n" + WRAPPER.replace("def decode", "@jax.jit\ndef decode").replace("q,", "q: jax.Array,", 1)
     assert "@jax.jit\n@contract(\n" in adopted(text)
