@@ -15,7 +15,7 @@ from codemods.source import Source
 from kernel import paged_attention
 from shapecheck import ContractError, Verdict, judge, observe
 from shapecheck.chip import chip_of
-from shapecheck.contracts import PAGED_ATTENTION
+from shapecheck.contracts import PAGED_ATTENTION, memory
 from shapecheck.contracts.memory import HBM, SMEM, VMEM
 from shapecheck.relation import Relation
 
@@ -335,3 +335,24 @@ def test_explain_tells_of_the_bounds() -> None:
     text = explain("SC305")
     assert "least_smem_bytes <= smem_bytes" in text
     assert "Judged only where a chip is declared" in text
+
+
+@pytest.mark.parametrize(
+    ("chip", "group", "head_dim", "page_size", "block", "dtypes", "used"),
+    [  # what libtpu 0.0.42 or 0.0.50 says that it uses, where it is furthest from what a simple formula says
+        ("v5p", 4, 256, 128, 30, ("float32", None), 17_596_416),
+        ("v4", 4, 256, 512, 2, ("bfloat16", None), 2_682_880),
+        ("v4", 8, 256, 1024, 1, ("float8_e5m2", None), 3_198_976),
+        ("v4", 1, 128, 512, 30, ("float8_e4m3fn", None), 16_179_200),
+        ("v6e", 48, 512, 512, 25, ("int8", None), 30_666_752),
+        ("v5p", 48, 512, 512, 6, ("bfloat16", None), 14_958_592),
+    ],
+)
+def test_what_the_compiler_uses_is_between_the_bounds(
+    chip: str, group: int, head_dim: int, page_size: int, block: int, dtypes: tuple[str, str | None], used: int
+) -> None:
+    sizes = {"num_kv_heads": 1, "num_q_heads": group, "head_dim": head_dim, "page_size": page_size}
+    pages = {"pages_per_sequence": block, "pages_per_compute_block": block}
+    types = dict(zip(("pages_dtype", "scales_dtype"), dtypes, strict=True))
+    least, most = memory.bounds(PAGED_ATTENTION.geometry(chip=chip_of(chip), **LEGAL | sizes | pages | types))["vmem"]
+    assert least <= used <= most
