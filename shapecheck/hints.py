@@ -88,7 +88,11 @@ def _fields(record: Any) -> tuple[Member, ...]:
     try:
         hints = typing.get_type_hints(record, include_extras=True)
     except (NameError, AttributeError) as error:
-        stated: list[dict[str, Any]] = [base.__dict__.get("__annotations__", {}) for base in cast("list[Any]", record.__mro__)]
+        bases = cast("list[Any]", record.__mro__)
+        stated: list[dict[str, Any]] = [
+            each.__dict__.get("__annotations__", {})  # noqa: RUF063  since 3.14 `get_annotations` fails for the same reason
+            for each in bases
+        ]
         written = [str(each) for annotations in stated for each in annotations.values()]
         if any(map(_SHAPE.search, written)):
             raise TypeError(f"the fields of {record.__name__} cannot be resolved, so nothing would check them: {error}") from None
