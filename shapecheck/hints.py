@@ -15,6 +15,7 @@ from jaxtyping import AbstractArray
 
 from shapecheck.paths import EACH
 
+_SHAPE = re.compile(r"""\w\[.*,\s*["']""")  # as in `Float[Array, "rows columns"]`
 _VALIDATOR_OF_VALUES = re.compile(r"\b(?:Is|IsEqual)\[")
 
 
@@ -79,10 +80,22 @@ def is_record(hint: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _fields(record: Any) -> tuple[Member, ...]:
-    """Return the fields of a record; those whose annotation cannot be resolved may hold anything."""
+    """Return the fields of a record; where their annotations cannot be resolved, they may hold anything.
+
+    Raises:
+        TypeError: one of these states a shape, so nothing would check it.
+    """
     try:
         hints = typing.get_type_hints(record, include_extras=True)
-    except (NameError, AttributeError):
+    except (NameError, AttributeError) as error:
+        bases = cast("list[Any]", record.__mro__)
+        stated: list[dict[str, Any]] = [
+            each.__dict__.get("__annotations__", {})  # noqa: RUF063  since 3.14 `get_annotations` fails for the same reason
+            for each in bases
+        ]
+        written = [str(each) for annotations in stated for each in annotations.values()]
+        if any(map(_SHAPE.search, written)):
+            raise TypeError(f"the fields of {record.__name__} cannot be resolved, so nothing would check them: {error}") from None
         hints = {}
     return tuple(Member(f".{name}", name, hints.get(name, Any)) for name in field_names(record))
 

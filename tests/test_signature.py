@@ -158,3 +158,15 @@ def test_a_shape_that_jaxtyping_refuses_is_refused_though_it_stands_in_a_string(
 
 def test_a_partial_has_the_name_of_its_function() -> None:
     assert name_of(functools.partial(functools.partial(axes))) == "axes"
+
+
+def test_fields_with_a_shape_that_cannot_be_resolved_are_refused() -> None:
+    class Cache(NamedTuple):
+        keys: Float[Missing, "heads dim"]  # type: ignore[name-defined]  # noqa: F821
+
+    class Plain(NamedTuple):
+        keys: Missing  # type: ignore[name-defined]  # noqa: F821
+
+    assert axes(Plain) is None
+    with pytest.raises(TypeError, match=r"the fields of Cache cannot be resolved.*'Missing' is not defined"):
+        axes(Cache)
