@@ -18,7 +18,8 @@ def test_two_processes_attend_together() -> None:
     try:
         for process in processes:
             out, error = process.communicate(timeout=300)
-            assert (process.returncode, out) == (0, "refused\n"), error[-2000:]
+            assert process.returncode == 0, error[-2000:]
+            assert out.startswith("num_kv_heads = 1   (k_pages.shape[0] of one shard; ")
     finally:
         for process in processes:
             process.kill()
