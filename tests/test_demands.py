@@ -31,7 +31,7 @@ def test_a_rule_points_at_a_parameter_if_it_has_one_and_else_at_its_last_array(r
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(RelationError, match="f: 'head % 2 == 0' uses head"):
+    with pytest.raises(RelationError, match=r"'head % 2 == 0': f has no 'head' \(did you mean 'heads' or 'q_heads'\?\)"):
         stated_contract("f", (Q,), (), ["head % 2 == 0"])
 
 

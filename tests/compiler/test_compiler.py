@@ -117,8 +117,8 @@ def test_the_contract_disputes_none(answers: dict[str, Answer]) -> None:
     assert {case: answer.disputed for case, answer in answers.items() if answer.disputed} == {}
 
 
-def test_the_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text()
+def test_the_documentation_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "compiler.md").read_text()
     [shown] = re.findall(r"^```shell-session\n\$ shapecheck (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert cli.main([*shlex.split(shown[0]), "--no-cache"]) == 1  # a megacore mode hangs on a v5e
     number = re.compile(r"\d+(\.\d+)?")  # seconds and bytes are those of a machine and a version

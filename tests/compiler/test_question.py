@@ -57,7 +57,7 @@ def test_refuses_what_cannot_be_asked(changes: dict[str, Any], message: str) -> 
 
 
 def test_a_name_that_is_none_is_refused() -> None:
-    with pytest.raises(TypeError, match="has no batch"):
+    with pytest.raises(TypeError, match="has no 'batch'"):
         question(batch=8)
 
 
