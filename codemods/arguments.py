@@ -61,8 +61,8 @@ repairs: another block or mode where it is written down; with --unsafe-fixes als
 megacore_mode_for(...) for sizes that are known at run time only. `shapecheck explain CODE` tells that of each rule.
 Every result is checked again. A repair that would not do is left out: its finding remains and says why, exit status 1.
 
-output: the report, in any format, goes to standard output; with --diff, or where a file is read from standard input, the patch
-or the repaired file goes there, and the report to standard error. On a terminal a patch is shown in color.
+output: the report, in any format, goes to standard output; with --diff, or where a file is read from standard
+input, the patch or the repaired file goes there, and the report to standard error. On a terminal a patch is in color.
 
 {_EXIT_STATUS}
 With --diff it is 1 as well where there is something to change."""
