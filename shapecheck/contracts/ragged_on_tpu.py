@@ -125,8 +125,7 @@ RAGGED_TPU_RULES = (
         "SC308",
         "chip-generation",
         Relation(
-            f"chip_generation >= {FIRST_GENERATION}"
-            " or (num_kv_pages_per_block is not None and num_queries_per_block is not None)"
+            f"chip_generation >= {FIRST_GENERATION} or (num_kv_pages_per_block is not None and num_queries_per_block is not None)"
         ),
         enough=Relation(f"chip_generation >= {FIRST_GENERATION}"),
         message="the kernel is for v4 and later",
@@ -144,8 +143,7 @@ RAGGED_TPU_RULES = (
         enough=Relation("most_hbm_bytes <= (hbm_bytes // 2 if chip_generation == 4 else hbm_bytes)", HBM),
         message="the pages must fit into the memory of one device",
         explanation=(
-            "Only what this call takes is counted: the model is not. A v4 that is not in megacore mode has half of "
-            "the memory."
+            "Only what this call takes is counted: the model is not. A v4 that is not in megacore mode has half of the memory."
         ),
         argument="kv_pages",
         advice=_used("least_hbm_bytes", "hbm_bytes", HBM),

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from shapecheck import Verdict, judge
+from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.ragged_on_tpu import VMEM
 from shapecheck.relation import Relation
-from shapecheck.contracts import CONTRACTS
 
 RULES = {
     "trace_ValueError": {"SC122"},
@@ -96,9 +96,7 @@ def _outcome(each: Recorded) -> Verdict:
     return Verdict.worst(each.verdicts.values())
 
 
-@pytest.mark.parametrize(
-    ("pages_per_seq", "sequences"), [(1, 2008), (128, 2008), (129, 1008), (256, 1008), (1000, 248)], ids=str
-)
+@pytest.mark.parametrize(("pages_per_seq", "sequences"), [(1, 2008), (128, 2008), (129, 1008), (256, 1008), (1000, 248)], ids=str)
 def test_scalar_memory_has_the_bounds_that_were_found(pages_per_seq: int, sequences: int) -> None:
     """The most sequences that compile on v5e, with either version; one more does not."""
     said = [
