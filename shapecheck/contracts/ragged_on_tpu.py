@@ -181,7 +181,7 @@ RAGGED_TPU_RULES = (
     Rule(
         "SC313",
         "query-heads-tile",
-        Relation("not in_parts or q_heads == num_q_heads or q_heads % 8 == 0", _HEADS),
+        Relation("not in_parts or few_kv_heads == num_combined_kv_heads or q_heads % 8 == 0", _HEADS),
         message="on a TPU, the query heads of a tile of KV heads must be a multiple of 8, or all of them",
         explanation=(
             "Pages of float32 with more than 8 combined heads are dealt with 8 at a time; with one query head for each KV head "

@@ -62,12 +62,28 @@ def serve(q, kv, lens, table, starts, count, pages: int):
     return clamped
 
 
+def optional(q, kv, lens, table, starts, count, pages, queries):
+    if (pages is None) == (queries is None):
+        ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block=pages, num_queries_per_block=queries)  #: proven SC506
+    if (pages is None) is False:
+        ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block=pages, num_queries_per_block=8)  #: proven SC506
+    ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block=pages, num_queries_per_block=8)  #: SC506 unproven
+
+
 @jax.jit
 def guarded(q, kv, lens, table, starts, count):
     assert kv.shape[2] % 2 == 0
     assert starts.shape[0] == table.shape[0] + 1
     return ragged_paged_attention(q, kv, lens, table, starts, count)  #: proven SC121 SC123
 
+
+# What the compiler refuses beyond that.
+wide = jnp.zeros((64, 8, 256), jnp.bfloat16)
+ragged_paged_attention(wide, jnp.zeros((32, 16, 4, 256), jnp.bfloat16), lens, table, starts, count)  #: SC312 violated
+ragged_paged_attention(wide, jnp.zeros((32, 16, 2, 256), jnp.bfloat16), lens, table, starts, count)  #: proven SC312
+ragged_paged_attention(q, kv.astype(jnp.float16), lens, table, starts, count)  #: SC302 violated
+ragged_paged_attention(q, jnp.zeros((32, 16, 16, 128), jnp.float32), lens, table, starts, count)  #: SC313 violated
+ragged_paged_attention(q, kv[:, :1], lens, table, starts, count, num_kv_pages_per_block=1, num_queries_per_block=8)  #: SC304 violated
 
 # The elements, where the source spells them out.
 some = jnp.array([1, 17], jnp.int32)
