@@ -192,7 +192,7 @@ def test_comments_without_a_use_can_be_removed(before: str, after: str) -> None:
         ("# shapecheck: ignore[sc102, rank]", []),
         ("# shapecheck: ignore", []),
         ("# noqa: SC12", []),
-        ("# shapecheck: ignore[SC1O2]", ["no rule 'SC1O2'; nearest: SC112, SC102"]),
+        ("# shapecheck: ignore[SC1O2]", ["no rule 'SC1O2'; nearest: SC312, SC132, SC129"]),
         ("# shapecheck: ignore[SC102 block-not-divided]", ["no rule 'block-not-divided'; nearest: block-not-dividing"]),
     ],
 )
