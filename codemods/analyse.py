@@ -17,6 +17,7 @@ from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
 from codemods.findings import CallSite, Contexts, Finding, ProposedFix, Value
+from codemods.geometry import is_of_another
 from codemods.nodes import nodes, walk
 from codemods.repairs.literal import Literals
 from codemods.repairs.origins import Origins
@@ -138,6 +139,7 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
     unfinished: set[int] = set()
+    others: set[int] = set()
 
     def execute(files: Iterable[Source], names: Iterable[str], allowance: int) -> None:
         for source in files:
@@ -147,7 +149,9 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
             for each in execution.arrived:
                 path, node = each.source
                 held = program.source(path)
-                if path in wanted and held is not None:
+                if is_of_another(each.callee, each):
+                    others.add(id(node))
+                elif path in wanted and held is not None:
                     key = (id(node), each.callee.contract.name)
                     interpreted = each.interpreted or program.interprets(path) or program.interprets(source.path)
                     arrival = replace(each, interpreted=interpreted)
@@ -164,7 +168,7 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
     execute(callers.sources, callers.names, min(FILE_STEPS, FILE_STEPS * len(sources) // max(1, len(callers.sources))))
     for site in sites.values():
         site.unfinished = id(site.node) in unfinished
-    seen = {id(site.node) for site in sites.values()}
+    seen = {*others, *(id(site.node) for site in sites.values())}
     unreached = ((source, node, callee) for source in sources for node, callee in calls(source.tree) if id(node) not in seen)
     return [*sites.values(), *(_unreached(*each, unfinished=id(each[1]) in unfinished) for each in unreached)]
 

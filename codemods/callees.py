@@ -13,6 +13,10 @@ from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.derived import switched
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
+from shapecheck.contracts.ragged_paged_attention import (
+    PORTABLE_RAGGED_PAGED_ATTENTION,
+    TORCH_XLA_RAGGED_PAGED_ATTENTION,
+)
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
 
@@ -35,6 +39,7 @@ class Callee:
             has a default for, is optional.
         renamed: the contract's names of the parameters that it calls otherwise, by its own names.
         on_tpu: whether it runs on a TPU only, unless Pallas interprets it.
+        earlier: the signature of another kernel that had its path before; a call that fits only that one is a call of it.
     """
 
     name: str
@@ -42,6 +47,7 @@ class Callee:
     signature: Signature
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     on_tpu: bool = False
+    earlier: Signature | None = None
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -166,7 +172,40 @@ _EJKERNEL = Callee(
     },
 )  # fmt: skip
 
+# jax/experimental/pallas/ops/tpu/ragged_paged_attention/kernel.py, JAX 0.10 to 0.12.
+_RAGGED_ARRAYS = "q, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs"
+_RAGGED_BLOCKS = "num_kv_pages_per_block=..., num_queries_per_block=..., vmem_limit_bytes=..."
+_RAGGED_KEYWORDS = "sm_scale=..., sliding_window=..., soft_cap=..., mask_value=..., k_scale=..., v_scale=..."
+_RAGGED = Callee(
+    "ragged_paged_attention",
+    CONTRACTS["ragged_paged_attention"],
+    _signature(f"{_RAGGED_ARRAYS}, *, {_RAGGED_KEYWORDS}, {_RAGGED_BLOCKS}"),
+    on_tpu=True,
+)
+
+# kernel/ragged_paged_attention.py: the same call, which runs anywhere.
+_RAGGED_FRONT_DOOR = replace(
+    _RAGGED,
+    contract=PORTABLE_RAGGED_PAGED_ATTENTION,
+    signature=_signature(f"{_RAGGED_ARRAYS}, *, {_RAGGED_KEYWORDS}, {_RAGGED_BLOCKS}, implementation=..."),
+    on_tpu=False,
+)
+
+# torch_xla/experimental/custom_kernel.py, 2.8 and 2.9. Without `use_kernel` it is a loop in torch. In 2.7 keys and values were
+# two arrays, and the op took the blocks by position: what gives more than the six arrays by position is not judged.
+_TORCH_RAGGED_KERNEL = replace(
+    _RAGGED,
+    contract=TORCH_XLA_RAGGED_PAGED_ATTENTION,
+    earlier=_signature("q, k_pages, v_pages, kv_lens, page_indices, cu_q_lens, num_seqs, *blocks, **options"),
+)
+_TORCH_RAGGED = replace(
+    _TORCH_RAGGED_KERNEL,
+    contract=switched(TORCH_XLA_RAGGED_PAGED_ATTENTION, "use_kernel", default=True),
+    signature=_signature(f"{_RAGGED_ARRAYS}, *, {_RAGGED_KEYWORDS}, use_kernel=..., {_RAGGED_BLOCKS}"),
+)
+
 _TPU = "jax.experimental.pallas.ops.tpu.paged_attention"
+_RAGGED_TPU = "jax.experimental.pallas.ops.tpu.ragged_paged_attention"
 _XLA = "torch_xla.experimental"
 _EJ = "ejkernel.kernels._pallas.tpu.page_attention"
 _OVERLOAD = ".default"  # the only one of each op; `torch.ops.xla.paged_attention.default` is called as the op itself is
@@ -176,6 +215,14 @@ CALLEES: Mapping[str, Callee] = {
     f"{_TPU}.paged_attention_kernel.paged_attention": _JAX,
     "kernel.paged_attention": _FRONT_DOOR,
     "kernel.paged_attention.paged_attention": _FRONT_DOOR,
+    f"{_RAGGED_TPU}.ragged_paged_attention": _RAGGED,
+    f"{_RAGGED_TPU}.kernel.ragged_paged_attention": _RAGGED,
+    "kernel.ragged_paged_attention": _RAGGED_FRONT_DOOR,
+    "kernel.ragged_paged_attention.ragged_paged_attention": _RAGGED_FRONT_DOOR,
+    f"{_XLA}.custom_kernel.ragged_paged_attention": _TORCH_RAGGED,
+    f"{_XLA}.pallas_kernels.ragged_paged_attention_v2.ragged_paged_attention": _TORCH_RAGGED_KERNEL,
+    "torch.ops.xla.ragged_paged_attention": _TORCH_RAGGED,
+    f"torch.ops.xla.ragged_paged_attention{_OVERLOAD}": _TORCH_RAGGED,
     f"{_XLA}.custom_kernel.paged_attention": _TORCH_XLA,
     "torch.ops.xla.paged_attention": _TORCH_XLA,
     f"torch.ops.xla.paged_attention{_OVERLOAD}": _TORCH_XLA,

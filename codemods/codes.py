@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -103,9 +104,12 @@ def no_rule(word: str) -> str:
     """Say that a word is neither a code nor the name of a rule, and what comes near to it."""
     import difflib  # not needed where all is well
 
-    words = [each for pair in names().items() for each in pair]
-    near = difflib.get_close_matches(word.upper(), words) + difflib.get_close_matches(word.lower(), words)
-    return f"no rule {word!r}; nearest: {', '.join(dict.fromkeys(near)) or 'none, see `shapecheck explain`'}"
+    def in_place(code: str) -> int:  # a slip in a code, unlike in a name, leaves its other characters where they were
+        return sum(map(operator.eq, code, word.upper()))
+
+    codes = difflib.get_close_matches(word.upper(), known_codes(), n=len(known_codes()))
+    near = sorted(sorted(codes), key=in_place, reverse=True)[:3] + difflib.get_close_matches(word.lower(), names().values())
+    return f"no rule {word!r}; nearest: {', '.join(near) or 'none, see `shapecheck explain`'}"
 
 
 def severity(code: str) -> str:

@@ -11,6 +11,8 @@ from codemods.formulas import And, Compare, Equals, Formula, Not, Truthy, conjun
 from codemods.intervals import Interval
 from codemods.terms import Atom, Int, Operation, Symbol, Term, TermError
 
+_MOST_CLAMPS = 3  # in one sum: each is replaced by each of its operands
+
 
 class Facts:
     """Formulas that hold. What they say of others is sound but not complete: `decide` may answer None."""
@@ -164,7 +166,19 @@ class Facts:
             for atom in factors:
                 product *= self._atom_bounds(atom)
             total += product
-        return total & self._stated_bounds(value)
+        return total & self._stated_bounds(value) & self._clamped_bounds(value)
+
+    def _clamped_bounds(self, value: Term) -> Interval:
+        """The range of a sum with a minimum in it, which no operand is below, or a maximum, which none is above."""
+        clamps = list(_clamps(value)) if len(value.monomials) > 1 else []
+        range_ = Interval()
+        if len(clamps) <= _MOST_CLAMPS:
+            for clamp, times in clamps:
+                for operand in clamp.operands:
+                    beyond = self.bounds(terms.add(value, terms.multiply(terms.subtract(operand, terms.of(clamp)), times)))
+                    below = (clamp.name == "min") == (times > 0)
+                    range_ &= Interval(-inf, beyond.high) if below else Interval(beyond.low, inf)
+        return range_
 
     @cached_property
     def _stated(self) -> dict[Int, Interval]:
@@ -240,6 +254,16 @@ def _lone_symbols(term: Int) -> Iterator[tuple[Symbol, int]]:
     for factors, coefficient in terms.monomials(term):
         if len(factors) == 1 and isinstance(factors[0], Symbol) and coefficient in (1, -1):
             yield factors[0], coefficient
+
+
+def _clamps(value: Term) -> Iterator[tuple[Operation, int]]:
+    """Yield each minimum and maximum that stands alone in a sum, with its coefficient."""
+    for factors, times in value.monomials:
+        match factors:
+            case (Operation("min" | "max") as clamp,):
+                yield clamp, times
+            case _:
+                pass
 
 
 def _by_meaning(value: Int) -> Iterator[tuple[Int, Int]]:

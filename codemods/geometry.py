@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from inspect import Signature
 from typing import Any
 
 from codemods.callees import Callee
@@ -35,7 +36,15 @@ def bind(callee: Callee, arrival: Arrival) -> dict[str, Value]:
 
 def type_error(callee: Callee, arrival: Arrival) -> str | None:
     """Return what Python says of a call that does not fit the signature, whatever it may spread besides; else None."""
-    signature = callee.signature
+    return _misfit(callee.signature, arrival)
+
+
+def is_of_another(callee: Callee, arrival: Arrival) -> bool:
+    """Say whether a call is one of the kernel that had this one's path before, and not of this one."""
+    return callee.earlier is not None and _misfit(callee.signature, arrival) is not None and not _misfit(callee.earlier, arrival)
+
+
+def _misfit(signature: Signature, arrival: Arrival) -> str | None:
     try:
         (signature.bind_partial if arrival.spread else signature.bind)(*arrival.positional, **arrival.keywords)
     except TypeError as error:

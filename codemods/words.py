@@ -8,7 +8,14 @@ from functools import cached_property
 
 # `codemods.callees.WORDS`, which a test compares: loading the contracts takes longer than reading a thousand files.
 KERNELS = frozenset(
-    {b"extended_paged_attention", b"multi_queries_paged_attention", b"page_attention", b"paged_attention", b"shapecheck"}
+    {
+        b"extended_paged_attention",
+        b"multi_queries_paged_attention",
+        b"page_attention",
+        b"paged_attention",
+        b"ragged_paged_attention",
+        b"shapecheck",
+    }
 )
 
 

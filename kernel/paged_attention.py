@@ -13,7 +13,6 @@ from jax.sharding import AbstractMesh, Mesh
 from jaxtyping import Float, Int, Int8, Integer, Real
 
 from kernel.implementation import (
-    Attend,
     Options,
     attend_interpreted,
     attend_per_platform,
@@ -21,6 +20,7 @@ from kernel.implementation import (
     attend_with_xla,
 )
 from kernel.split import Split
+from kernel.transforms import Attend
 from shapecheck import contract
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 

@@ -16,6 +16,7 @@ _JAX = "jax.experimental.pallas.ops.tpu"
 
 KERNELS: Mapping[str, Contract] = {
     f"{_JAX}.paged_attention.paged_attention_kernel.paged_attention": CONTRACTS["paged_attention"],
+    f"{_JAX}.ragged_paged_attention.kernel.ragged_paged_attention": CONTRACTS["ragged_paged_attention"],
 }
 """The contract of each function that `install` puts one on, by the path of where it is defined."""
 

@@ -16,6 +16,7 @@ from shapecheck.rule import Verdict
 TPU = "jax.experimental.pallas.ops.tpu"
 CUSTOM = "torch_xla.experimental.custom_kernel"
 MULTI = "torch_xla.experimental.pallas_kernels.multi_queries_paged_attention_kernel"
+RAGGED = "torch_xla.experimental.pallas_kernels.ragged_paged_attention_v2"
 EJ = "ejkernel.kernels._pallas.tpu"
 
 JAX = """\
@@ -24,6 +25,7 @@ q = jnp.zeros((2, 16, 128), jnp.bfloat16)
 kv = jnp.zeros((4, 64, 16, 128), jnp.bfloat16)
 n, t = jnp.zeros((2,), jnp.int32), jnp.zeros((2, 24), jnp.int32)
 queries, e = jnp.zeros((2, 32, 16, 128), jnp.bfloat16), jnp.zeros((2,), jnp.int32)
+starts, count = jnp.zeros((3,), jnp.int32), jnp.zeros((1,), jnp.int32)
 """
 TORCH = """\
 import torch
@@ -32,6 +34,7 @@ q = torch.zeros((2, 16, 128), dtype=torch.bfloat16)
 kv = torch.zeros((4, 64, 16, 128), dtype=torch.bfloat16)
 n, t = torch.zeros((2,), dtype=torch.int32), torch.zeros((2, 24), dtype=torch.int32)
 queries, e = torch.zeros((2, 32, 16, 128), dtype=torch.bfloat16), torch.zeros((2,), dtype=torch.int32)
+starts, count = torch.zeros((3,), dtype=torch.int32), torch.zeros((1,), dtype=torch.int32)
 """
 
 
@@ -69,13 +72,24 @@ IMPORTS = [
     (f"from {EJ} import page_attention as f", f"{EJ}.page_attention", "f"),
     (f"from {EJ}.page_attention._interface import page_attention as f", f"{EJ}.page_attention._interface.page_attention", "f"),
     ("from ejkernel.kernels import pallas", "ejkernel.kernels.pallas.tpu.page_attention", "pallas.tpu.page_attention"),
+    (f"from {TPU}.ragged_paged_attention import ragged_paged_attention as f",
+     f"{TPU}.ragged_paged_attention.ragged_paged_attention", "f"),
+    (f"from {TPU} import ragged_paged_attention as f", f"{TPU}.ragged_paged_attention.kernel.ragged_paged_attention",
+     "f.kernel.ragged_paged_attention"),
+    ("from kernel import ragged_paged_attention as f", "kernel.ragged_paged_attention", "f"),
+    ("import kernel.ragged_paged_attention as f", "kernel.ragged_paged_attention.ragged_paged_attention",
+     "f.ragged_paged_attention"),
+    (f"from {CUSTOM} import ragged_paged_attention as f", f"{CUSTOM}.ragged_paged_attention", "f"),
+    (f"import {RAGGED} as f", f"{RAGGED}.ragged_paged_attention", "f.ragged_paged_attention"),
+    ("f = torch.ops.xla", "torch.ops.xla.ragged_paged_attention", "f.ragged_paged_attention"),
+    ("", "torch.ops.xla.ragged_paged_attention.default", "torch.ops.xla.ragged_paged_attention.default"),
     ("import ejkernel", "ejkernel.kernels.pallas.tpu.page_attention", "ejkernel.kernels.pallas.tpu.page_attention"),
 ]  # fmt: skip
 
 ROWS = sorted({id(callee): path for path, callee in CALLEES.items()}.values())
 
 ARGUMENTS = {
-    # of the contract's name: arguments of a legal call, and of one that breaks SC102 only
+    # of the contract's name: arguments of a legal call, and of one whose block alone is wrong
     "paged_attention": (("q", "kv", "kv", "n", "t"), {"pages_per_compute_block": (8, 16)}),
     "page_attention": (("q", "kv", "kv", "n", "t"), {"pages_per_compute_block": (8, 16)}),
     "extended_paged_attention": (
@@ -85,7 +99,16 @@ ARGUMENTS = {
         ("queries", "kv", "kv", "n", "t", "e"),
         {"num_kv_pages_per_compute_block": (8, 16), "num_queries_per_compute_block": (16, 16), "use_kernel": (True, True)},
     ),
+    "ragged_paged_attention": (
+        ("q", "kv", "n", "t", "starts", "count"),
+        {"num_kv_pages_per_block": (8, 32), "num_queries_per_block": (8, 8), "use_kernel": (True, True)},
+    ),
 }  # fmt: skip
+BLOCKS = {  # of a contract's name: the code that a wrong block breaks, the block's name, the value, and what is legal
+    "multi_queries_paged_attention": ("SC102", "pages_per_compute_block", 16, 8),
+    "ragged_paged_attention": ("SC127", "num_kv_pages_per_block", 32, 24),
+}
+DIVIDING = ("SC102", "pages_per_compute_block", 16, 12)
 
 
 def call(path: str, function: str, *, legal: bool, by_keyword: bool) -> str:
@@ -113,15 +136,16 @@ class TestEveryRow:
         text = source(path, imported, call(path, function, legal=True, by_keyword=by_keyword))
         assert outcome(text) == ([], [])
 
-    def test_a_block_that_does_not_divide_is_violated(self, imported: str, path: str, function: str, by_keyword: bool) -> None:
+    def test_a_wrong_block_is_violated(self, imported: str, path: str, function: str, by_keyword: bool) -> None:
         text = source(path, imported, call(path, function, legal=False, by_keyword=by_keyword))
         (site,), findings = analysed(text)
         assert (site.callee, site.contract) == (CALLEES[path].name, CALLEES[path].contract.name)
+        code, parameter, block, legal = BLOCKS.get(site.contract, DIVIDING)
         (finding,) = [each for each in findings if each.verdict is Verdict.VIOLATED]
-        assert finding.code == "SC102"
+        assert finding.code == code
         assert finding.fix is not None
-        assert finding.fix.message == ("replace 16 by 8" if "multi" in path else "replace 16 by 12")
-        assert finding.values["pages_per_compute_block"].value == 16
+        assert finding.fix.message == f"replace {block} by {legal}"
+        assert finding.values[parameter].value == block
 
 
 def test_every_path_is_imported_above() -> None:

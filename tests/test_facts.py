@@ -121,3 +121,18 @@ def test_a_number_that_does_not_divide_something_is_not_1() -> None:
     assert Facts([invert(_divides(factor, n))]).decide(at_most(2, factor)) is True
     assert Facts([_divides(factor, n)]).decide(at_most(2, factor)) is None
     assert Facts([at_most(factor, 1)]).decide(_divides(factor, n)) is True
+
+
+@pytest.mark.parametrize(
+    ("asked", "outcome"),
+    [
+        (at_most(operations.minimum(n, block), n), True),
+        (at_most(operations.minimum(operations.minimum(n, block), 16), block), True),
+        (less(n, operations.minimum(n, block)), False),
+        (at_most(n, operations.maximum(n, block)), True),
+        (at_most(operations.maximum(n, block), n), None),
+        (at_most(multiply(operations.minimum(n, block), page), multiply(n, page)), None),
+    ],
+)
+def test_a_minimum_is_not_above_what_it_is_taken_of(asked: Formula, outcome: bool | None) -> None:
+    assert Facts().decide(asked) is outcome

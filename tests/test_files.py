@@ -51,11 +51,11 @@ def test_the_words_are_those_of_the_callees() -> None:
         (b"paged_attention(q)", True),
         (b"from x import paged_attention", True),
         (b"x.paged_attention", True),
-        (b"ragged_paged_attention(q)", False),
+        (b"my_paged_attention(q)", False),
         (b"paged_attention_kernel(q)", False),
         (b"paged_attention2(q)", False),
         (b"", False),
-        (b"ragged_paged_attention(q)\npaged_attention(q)", True),
+        (b"my_paged_attention(q)\npaged_attention(q)", True),
         (b"\xff\x00 paged_attention \xff", True),
     ],
 )

@@ -97,7 +97,7 @@ UNTOUCHED: dict[str, tuple[bytes, list[str]]] = {
     "suppressed": (f"{CALL}  # shapecheck: ignore[SC102]\n".encode(), []),
     "legal": (GOOD.encode(), []),
     "empty": (b"", []),
-    "another kernel": (b"ragged_paged_attention(pages=6, block=4)\nx = (\n", []),
+    "another kernel": (b"my_paged_attention(pages=6, block=4)\nx = (\n", []),
 }
 
 

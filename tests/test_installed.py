@@ -19,6 +19,7 @@ import pytest
 from jax.experimental.pallas import tpu as pltpu
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention_kernel as module
+from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
 
 import shapecheck
 from shapecheck import ContractError, installed, observe
@@ -192,3 +193,13 @@ def test_what_is_no_plain_function_is_refused_and_nothing_is_installed(monkeypat
     with pytest.raises(TypeError, match=r"builtins\.len is no plain function"):
         shapecheck.install()
     assert not installed._installed
+
+
+def test_the_ragged_kernel_is_checked_as_well() -> None:
+    shapes = ((16, 8, 128), jnp.bfloat16), ((64, 16, 4, 128), jnp.bfloat16), *(((n,), jnp.int32) for n in (4, 8, 5, 1))
+    q, kv_pages, kv_lens, row, cu_q_lens, num_seqs = (jax.ShapeDtypeStruct(*each) for each in shapes)
+    page_indices = jax.ShapeDtypeStruct((4, *row.shape), jnp.int32)
+    call = functools.partial(jax.eval_shape, lambda *arrays: ragged_paged_attention(*arrays, soft_cap=float("nan")))
+    with shapecheck.install(), pytest.raises(ContractError, match="SC113 soft-cap"):
+        call(q, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs)
+    assert call(q, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs).shape == q.shape

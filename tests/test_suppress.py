@@ -203,7 +203,7 @@ def test_comments_without_a_use_can_be_removed(before: str, after: str) -> None:
         ("# shapecheck: disable=SC102", ["suppresses nothing; write `ignore`, `ignore[CODE]` or `skip-file`"]),
         ("# shapecheck: skip-file", []),
         ("# see shapecheck: ignored", []),
-        ("# shapecheck: ignore[SC1O2]", ["no rule 'SC1O2'; nearest: SC112, SC102"]),
+        ("# shapecheck: ignore[SC1O2]", ["no rule 'SC1O2'; nearest: SC102, SC112, SC122"]),
         ("# shapecheck: ignore[SC102 block-not-divided]", ["no rule 'block-not-divided'; nearest: block-not-dividing"]),
     ],
 )

@@ -51,6 +51,7 @@ _TERMS: Mapping[str, Callable[[terms.Int, terms.Int], terms.Int]] = {
     "+": terms.add, "-": terms.subtract, "*": terms.multiply, "//": operations.floordiv, "%": operations.mod,
 }  # fmt: skip
 
+_UNDECIDED = formulas.Compare | formulas.Equals | formulas.Truthy | formulas.Not | formulas.And  # truth values that are not known
 _COMPARISONS: Mapping[str, Callable[[terms.Int, terms.Int], Formula]] = {
     "==": formulas.equal,
     "!=": lambda left, right: formulas.invert(formulas.equal(left, right)),
@@ -260,6 +261,9 @@ def equals(left: Value, right: Value) -> Formula:
         return formulas.equal(a, b)
     if isinstance(left, Instance) and isinstance(right, Instance) and left.cls.kind == right.cls.kind == "enum":
         return left.id == right.id
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, _UNDECIDED) and isinstance(other, int | float | _UNDECIDED):
+            return _equivalent(side, other)
     if isinstance(left, Opaque) or isinstance(right, Opaque) or isinstance(left, Instance) or isinstance(right, Instance):
         raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")
     if type(left) is not type(right) and not isinstance(left, External) and not isinstance(right, External):
@@ -274,6 +278,13 @@ def _same_shape(left: Opaque, right: Opaque) -> Formula:
     return formulas.both(equals(left.length, right.length), *axes, whole)
 
 
+def _equivalent(condition: Formula, other: float | Formula) -> Formula:
+    """Return the condition under which a truth value that is not known is equal to another one, or to a number."""
+    if isinstance(other, int | float):
+        return condition if other == 1 else formulas.invert(condition) if other == 0 else False
+    return formulas.either(formulas.both(condition, other), formulas.both(formulas.invert(condition), formulas.invert(other)))
+
+
 def _is_dtype(value: Opaque) -> bool:
     """Say whether an unknown value is the dtype of an unknown array."""
     return isinstance(value.key, tuple) and value.key[1:3] == (".", "dtype")
@@ -285,6 +296,9 @@ def identical(left: Value, right: Value) -> Formula:
         return formulas.Equals(left.key, left.text, right)
     if isinstance(right, Opaque) and (left is None or isinstance(left, bool)):
         return formulas.Equals(right.key, right.text, left)
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, _UNDECIDED) and isinstance(other, bool | _UNDECIDED):
+            return _equivalent(side, other)
     if left is None or right is None or isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Instance) and isinstance(right, Instance):

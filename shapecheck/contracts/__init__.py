@@ -7,10 +7,17 @@ from shapecheck.contracts.extended_paged_attention import EXTENDED_PAGED_ATTENTI
 from shapecheck.contracts.multi_queries_paged_attention import MULTI_QUERIES_PAGED_ATTENTION
 from shapecheck.contracts.page_attention import PAGE_ATTENTION
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION, PORTABLE_PAGED_ATTENTION
+from shapecheck.contracts.ragged_paged_attention import RAGGED_PAGED_ATTENTION
 
 CONTRACTS: Mapping[str, Contract] = {
     contract.name: contract
-    for contract in (PAGED_ATTENTION, MULTI_QUERIES_PAGED_ATTENTION, EXTENDED_PAGED_ATTENTION, PAGE_ATTENTION)
+    for contract in (
+        PAGED_ATTENTION,
+        MULTI_QUERIES_PAGED_ATTENTION,
+        EXTENDED_PAGED_ATTENTION,
+        PAGE_ATTENTION,
+        RAGGED_PAGED_ATTENTION,
+    )
 }
 
 FRONT_DOORS = (PORTABLE_PAGED_ATTENTION,)

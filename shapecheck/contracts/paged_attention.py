@@ -16,7 +16,7 @@ from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FI
 from shapecheck.relation import Relation
 from shapecheck.rule import Cast, Rule
 
-_DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
+DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
 
 _ARRAYS = (
     ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
@@ -287,7 +287,7 @@ PAGED_ATTENTION = Contract(
     name="paged_attention",
     arrays=_ARRAYS,
     parameters=(
-        Parameter("mask_value", default=_DEFAULT_MASK_VALUE),
+        Parameter("mask_value", default=DEFAULT_MASK_VALUE),
         Parameter("attn_logits_soft_cap", default=None),
         Parameter("pages_per_compute_block"),
         Parameter("megacore_mode", default=None),
