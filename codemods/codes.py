@@ -103,6 +103,8 @@ def no_rule(word: str) -> str:
     """Say that a word is neither a code nor the name of a rule, and what comes near to it."""
     import difflib  # not needed where all is well
 
+    if len(word) > 2 and (beginning := [code for code in names() if code.startswith(word.upper())]):
+        return f"no rule {word!r}; codes that begin with it: {', '.join(beginning)}"
     words = [each for pair in names().items() for each in pair]
     near = difflib.get_close_matches(word.upper(), words) + difflib.get_close_matches(word.lower(), words)
     return f"no rule {word!r}; nearest: {', '.join(dict.fromkeys(near)) or 'none, see `shapecheck explain`'}"
