@@ -147,7 +147,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
 
-    options = parser.parse_args(arguments)
+    options, strange = parser.parse_known_args(arguments)
+    if strange:  # the parser of all commands would show its own usage, which has none of the options
+        chosen: argparse.ArgumentParser = commands.choices[options.command]
+        chosen.error(f"unrecognized arguments: {' '.join(strange)}{_meant(strange, chosen)}")
     if options.command in ("check", "fix"):
         _settle_input(options, {"check": check, "fix": fix}[options.command])
     if options.command == "check" and options.compile and options.add_ignores:
@@ -166,6 +169,16 @@ def overlay(options: argparse.Namespace, settings: Settings) -> Settings:
         unproven=options.unproven or settings.unproven,
         strict=options.strict or settings.strict,
     )
+
+
+def _meant(strange: list[str], parser: argparse.ArgumentParser) -> str:
+    """Return ` (did you mean ...?)` for the first option that the parser does not have, if one comes near."""
+    import difflib  # not needed where all is well
+    import re
+
+    option = next((each.partition("=")[0] for each in strange if each.startswith("--")), "")
+    near = difflib.get_close_matches(option, dict.fromkeys(re.findall(r"--[a-z][a-z-]*", parser.format_usage())), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

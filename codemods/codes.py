@@ -104,6 +104,9 @@ def no_rule(word: str) -> str:
     """Say that a word is neither a code nor the name of a rule, and what comes near to it."""
     import difflib  # not needed where all is well
 
+    if len(word) > 2 and (beginning := [code for code in names() if code.startswith(word.upper())]):
+        return f"no rule {word!r}; codes that begin with it: {', '.join(beginning)}"
+
     def in_place(code: str) -> int:  # a slip in a code, unlike in a name, leaves its other characters where they were
         return sum(map(operator.eq, code, word.upper()))
 

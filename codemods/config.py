@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from codemods.codes import HINTS, known_codes
+from codemods.codes import HINTS, code_of, known_codes
 
 _PYPROJECT = "pyproject.toml"
 _TABLE = re.compile(r"""\s*(?:\[?\s*tool\s*\.\s*)?["']?shapecheck\b""")
@@ -113,7 +113,8 @@ def code_prefix(text: str) -> str:
         ValueError: no code starts with it.
     """
     if not text or not any(code.startswith(text) for code in known_codes()):
-        raise ValueError(f"{text!r} is no code, nor the beginning of one; known: {', '.join(known_codes())}")
+        meant = f" (did you mean {code}?)" if (code := code_of(text)) else ""
+        raise ValueError(f"{text!r} is no code, nor the beginning of one{meant}; known: {', '.join(known_codes())}")
     return text
 
 

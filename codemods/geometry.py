@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from inspect import Signature
+from inspect import Parameter, Signature
 from typing import Any
 
 from codemods.callees import Callee
@@ -48,7 +48,12 @@ def _misfit(signature: Signature, arrival: Arrival) -> str | None:
     try:
         (signature.bind_partial if arrival.spread else signature.bind)(*arrival.positional, **arrival.keywords)
     except TypeError as error:
-        return str(error)
+        parameters = signature.parameters
+        any_will_do = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values())
+        strange = [] if any_will_do else [name for name in arrival.keywords if name not in parameters]
+        if not strange or "missing" not in str(error):
+            return str(error)
+        return f"{error}, and got an unexpected keyword argument {strange[0]!r}"  # what is missing may be misspelt
     return None
 
 

@@ -31,7 +31,12 @@ def _seconds(text: str) -> float:
 
 def _dtype(text: str) -> str:
     if text not in DTYPES:
-        raise argparse.ArgumentTypeError(f"{text!r} is no dtype; known: {', '.join(DTYPES)}")
+        from shapecheck.dtypes import SHORT_NAMES  # not needed where all is well
+
+        word = text.rpartition(".")[2]  # of `jnp.bfloat16`
+        word = SHORT_NAMES.get(word.lower(), word)
+        meant = f" (did you mean {word!r}?)" if word in DTYPES else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is no dtype{meant}; known: {', '.join(DTYPES)}")
     return text
 
 

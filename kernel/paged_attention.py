@@ -68,10 +68,10 @@ def paged_attention(
     The same call as JAX's `jax.experimental.pallas.ops.tpu.paged_attention.paged_attention`, with its contract enforced,
     and able to run without a TPU. Logits are not scaled: scale `q` by `head_dim**-0.5` before.
 
-    All implementations agree for rows of at least one token; the README says how far. XLA's alone is exact on float32 pages
-    (the kernel rounds them to bfloat16), gives zeros for rows of length 0 also without `inline_seq_dim`, and reads nothing
-    past a row's length. Under `grad` the derivative is XLA's, and under `vmap` the kernel runs in a loop. In a `shard_map` for
-    TPUs the kernel wants `check_vma=False`.
+    All implementations agree for rows of at least one token; docs/call-time.md says how far. XLA's alone is exact on float32
+    pages (the kernel rounds them to bfloat16), gives zeros for rows of length 0 also without `inline_seq_dim`, and reads
+    nothing past a row's length. Under `grad` the derivative is XLA's, and under `vmap` the kernel runs in a loop. In a
+    `shard_map` for TPUs the kernel wants `check_vma=False`.
 
     Args:
         q: queries, any floating dtype.

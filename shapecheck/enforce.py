@@ -30,7 +30,8 @@ _JIT_METHODS = ("lower", "trace", "eval_shape")
 def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = True) -> _Function:
     """Return `function` behind its contract, see `shapecheck.contract`; without `others` only annotations of jaxtyping count."""
     if isinstance(function, type) or not callable(function):
-        raise TypeError(f"@contract decorates a function, not {function!r}; write it below @classmethod")
+        below = "; write it below @classmethod" if isinstance(function, classmethod) else ""
+        raise TypeError(f"@contract decorates a function, not {function!r}{below}")
     model = named_function(function)
     guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
     keying, accepted = guard.recall.keying, guard.recall.accepted

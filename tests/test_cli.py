@@ -111,12 +111,14 @@ class TestStatus:
         [
             ([], "the following arguments are required"),
             (["chek"], "invalid choice: 'chek'"),
-            (["check", "--selct", "SC1"], "unrecognized arguments: --selct"),
+            (["check", "--selct", "SC1"], "check: error: unrecognized arguments: --selct (did you mean --select?)"),
+            (["check", "--unprovn", "."], "check: error: unrecognized arguments: --unprovn (did you mean --unproven?)"),
+            (["check", "--select", "block-not-dividing"], "nor the beginning of one (did you mean SC102?); known: SC001"),
             (["check", "--select", "XX"], "argument --select: 'XX' is no code, nor the beginning of one"),
             (["check", "--ignore", ""], "argument --ignore: '' is no code"),
             (["check", "--chip", "v9"], "argument --chip: unknown chip 'v9'; known: v2, "),
             (["check", "--output-format", "xml"], "invalid choice: 'xml'"),
-            (["check", "--diff"], "unrecognized arguments: --diff"),
+            (["check", "--diff"], "check: error: unrecognized arguments: --diff\n"),
             (["check", "-", "a.py"], "standard input (-) cannot be mixed with other paths"),
             (["check", "--stdin-filename", "a.py", "b.py"], "--stdin-filename is for standard input (-)"),
             (["check", "--statistics", "--output-format", "json"], "--statistics has no json format"),
@@ -531,6 +533,10 @@ class TestExplain:
         assert "no rule 'SC12'; nearest: SC121, SC122, SC123" in run.err
         assert run("explain", "block-not-divding") == 2
         assert "nearest: block-not-dividing" in run.err
+
+    def test_the_beginning_of_codes(self, run: Runner) -> None:
+        assert run("explain", "sc20") == 2
+        assert "no rule 'sc20'; codes that begin with it: SC201, SC202, " in run.err
 
 
 class TestHelp:

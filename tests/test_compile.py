@@ -167,7 +167,8 @@ class TestStated:
             ([], "name the chip to compile for: --chip v5p"),
             (["--chip", "v9"], "unknown chip 'v9'"),
             (["--chip", "v5p", "--batch", "-1"], "'-1' is no size"),
-            (["--chip", "v5p", "--q-dtype", "bf16"], "'bf16' is no dtype; known: bfloat16"),
+            (["--chip", "v5p", "--q-dtype", "bf16"], "'bf16' is no dtype (did you mean 'bfloat16'?); known: bfloat16"),
+            (["--chip", "v5p", "--pages-dtype", "xyz"], "'xyz' is no dtype; known: bfloat16"),
             (["--chip", "v5p", "--mesh", "4"], "'4' is no mesh such as model=4"),
             (
                 ["--chip", "v5p", "--mesh", "tp=2"],

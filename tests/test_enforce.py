@@ -502,8 +502,9 @@ def test_args_and_kwargs_are_enforced_and_define_no_names() -> None:
 
 @pytest.mark.parametrize("decorated", [classmethod(even), Layer, 3])
 def test_what_is_no_function_is_refused(decorated: Any) -> None:
-    with pytest.raises(TypeError, match="@contract decorates a function"):
+    with pytest.raises(TypeError, match="@contract decorates a function") as refusal:
         contract()(decorated)
+    assert ("below @classmethod" in str(refusal.value)) == isinstance(decorated, classmethod)
 
 
 def test_a_forgotten_call_is_refused() -> None:

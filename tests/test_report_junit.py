@@ -28,6 +28,12 @@ def test_each_call_is_a_test_and_each_finding_that_counts_a_failure() -> None:
     )
 
 
+def test_a_call_with_several_findings_is_one_test_that_fails() -> None:
+    root = fromstring(render(run_over(BAD.replace("block=4", "block=4, mode='kv_head'")), "junit"))
+    assert len(list(root.iter("failure"))) == 2
+    assert [(each.get("tests"), each.get("failures")) for each in (root, root[0])] == [("1", "1"), ("1", "1")]
+
+
 def test_what_cannot_be_told_fails_where_it_counts() -> None:
     run = run_over(UNPROVEN)
     strict = Run(run.report, run.sources, frozenset({"a.py"}))

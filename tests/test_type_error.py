@@ -59,6 +59,8 @@ def judged(text: str) -> tuple[CallSite, list[Finding]]:
         ("attend(q, 1)", "missing a required .*'cap'"),
         ("plain(q, q, q)", "too many positional arguments"),
         ("plain(q, window=1)", "unexpected .*'window'"),
+        ("plain(k=q, window=1)", "missing a required argument: 'q', and got an unexpected keyword argument 'window'"),
+        ("attend(q, 1, window=1)", "missing a required .*'cap'$"),
     ],
 )
 def test_a_call_that_python_refuses_is_violated(call: str, error: str) -> None:

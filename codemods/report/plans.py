@@ -73,7 +73,7 @@ def _said(answer: Answer) -> str:
 
 
 def _why(best: Option, each: Plan) -> str:
-    why = "the largest legal block, for the fewest and longest copies (a sequence that is shorter copies all of it)"
+    why = "the largest legal block, for the fewest steps (a sequence that is shorter copies all of it)"
     if best.megacore_mode is not None:
         return f"{why}; {best.megacore_mode!r} gives each of the two cores half"
     return f"{why}; no mode, since KV heads and batch are odd" if each.chip.cores_per_device == 2 else why

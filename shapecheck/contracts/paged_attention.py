@@ -198,7 +198,7 @@ RULES = (
         Relation("mask_value < 0"),
         message="the mask value must be negative",
         explanation=(
-            "It replaces the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
+            "It is added to the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
         ),
         argument="mask_value",
         silent=True,
