@@ -530,7 +530,7 @@ class TestExplain:
 
     def test_an_unknown_code(self, run: Runner) -> None:
         assert run("explain", "SC12") == 2
-        assert "no rule 'SC12'; nearest: SC121, SC122, SC123" in run.err
+        assert "no rule 'SC12'; codes that begin with it: SC121" in run.err
         assert run("explain", "block-not-divding") == 2
         assert "nearest: block-not-dividing" in run.err
 

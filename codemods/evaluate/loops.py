@@ -101,7 +101,7 @@ class _Unknown(Exception):
 
 def _each_round(machine: Machine, rounds: Iterable[Callable[[], Formula]], node: ast.For | ast.While) -> None:
     """Execute the rounds one after the other, as long as each begins for certain."""
-    base, before = machine.state, machine.frame.exits()
+    base, before, mark = machine.state, machine.frame.exits(), machine.new_id()
     machine.state = base.fork()
     loop = Loop()
     ended = False
@@ -121,7 +121,10 @@ def _each_round(machine: Machine, rounds: Iterable[Callable[[], Formula]], node:
         if not alive:
             ended = False
             break
-        if isinstance(node, ast.While) and exits > MAX_UNKNOWN_EXITS:
+        if isinstance(node, ast.While) and (
+            exits > MAX_UNKNOWN_EXITS
+            or not havoc.lasting(machine, machine.state.changes(started), mark)  # so that each round does what this one did
+        ):
             raise _Unknown
     else:
         raise _Unknown
