@@ -42,6 +42,7 @@ class Opaque:
         default: the constant that it is unless a user says otherwise, as with an option; None where there is none.
         kind: what number it certainly is: `int`, `float`, or `number` for either; empty where it may be something else.
         shaped: an unknown array that has its shape; `dtype` is then its dtype, if that is known.
+        numbers: the attributes that are numbers, each with its `kind`: those of a class that an annotation names.
     """
 
     key: Hashable
@@ -53,6 +54,7 @@ class Opaque:
     kind: str = field(default="", compare=False)
     shaped: Opaque | None = field(default=None, compare=False)
     dtype: DType | None = field(default=None, compare=False)
+    numbers: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def attribute(self, name: str, epoch: int = 0) -> Opaque | DType:
         """Return the attribute `name`; `epoch` tells apart reads between which it may have changed."""
@@ -60,7 +62,8 @@ class Opaque:
             return self.dtype
         if self.shaped is not None and name in ("shape", "ndim", "size"):
             return self.shaped.attribute(name, epoch)
-        return Opaque((self.key, ".", name, epoch), f"{self.text}.{name}", self.reason, pure=self.pure)
+        kind = dict(self.numbers).get(name, "")
+        return Opaque((self.key, ".", name, epoch), f"{self.text}.{name}", self.reason, pure=self.pure, kind=kind)
 
     def item(self, index: Any) -> Opaque:
         sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape"

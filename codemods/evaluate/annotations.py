@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from codemods import terms
 from codemods.evaluate import havoc
 from codemods.formulas import both, equal
-from codemods.values import Array, DType, External, Function, Opaque, Reason, Value, is_constant
+from codemods.values import Array, Class, DType, External, Function, Opaque, Reason, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -75,8 +75,25 @@ def unseen(machine: Machine, function: Function, parameter: ast.arg, why: Reason
     usual = _default(machine, function, name)
     by_default = "" if usual is None else f", {usual!r} by default"
     text = f"`{name}` is a parameter of `{function.name}`{by_default}"
-    kind = _KINDS.get(_path(machine, parameter.annotation), "") if isinstance(parameter.annotation, ast.Name) else ""
-    return Opaque((machine.new_id(), name), name, why or Reason(text, function.path, parameter.lineno), default=usual, kind=kind)
+    stated = machine.evaluate(parameter.annotation) if isinstance(parameter.annotation, ast.Name) else None
+    kind = _KINDS.get(stated.path, "") if isinstance(stated, External) else ""
+    numbers = tuple(_numbers(machine, stated)) if isinstance(stated, Class) else ()
+    why = why or Reason(text, function.path, parameter.lineno)
+    return Opaque((machine.new_id(), name), name, why, default=usual, kind=kind, numbers=numbers)
+
+
+def _numbers(machine: Machine, cls: Class) -> Iterator[tuple[str, str]]:
+    """Yield the fields and properties of a class that it says are numbers, with their kinds."""
+    for each in cls.parameters:
+        if kind := _KINDS.get(f"builtins.{each.annotation}"):
+            yield each.name, kind
+    for name in machine.program.names.get(cls.scope, ()):
+        match machine.read((cls.scope, name)):
+            case Function(node=ast.FunctionDef(returns=ast.Name(stated)), kind="property" | "cached"):
+                if kind := _KINDS.get(f"builtins.{stated}"):
+                    yield name, kind
+            case _:
+                pass
 
 
 def _default(machine: Machine, function: Function, name: str) -> Value:

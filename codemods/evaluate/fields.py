@@ -59,6 +59,7 @@ class Field:
         kept: the types of constants that stay what they are, as names; None: whatever it is given. Empty: nothing.
         default: what the class says of it: a value, a `Partial` of one of `SPECIFIERS`, or `UNBOUND`.
         watched: whether assigning to it runs code that may store something else.
+        annotation: what the class says it is, as written.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Field:
     kept: frozenset[str] | None = None
     default: Value = UNBOUND
     watched: bool = False
+    annotation: str = ""
 
 
 def fields_of(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: dict[str, ast.expr]) -> tuple[Field, ...]:
@@ -131,6 +133,7 @@ def _own(machine: Machine, cls: Class, node: ast.ClassDef, path: str, options: d
             kept,
             default,
             attrs and (kept is not None or name in looked_at or not keywords.keys().isdisjoint(_WATCHING)),
+            annotation or "",
         )
 
 

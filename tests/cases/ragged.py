@@ -50,7 +50,7 @@ ragged_paged_attention(q, kv, lens, table, starts, count, k_scale=0.5, v_scale=0
 ragged_paged_attention(q, kv, lens, table, starts, count, k_scale=0.5)  #: proven SC130
 ragged_paged_attention(q, kv.astype(jnp.int8), lens, table, starts, count, k_scale=0.5)  #: SC130 violated
 ragged_paged_attention(q, kv, lens, table, starts, count, vmem_limit_bytes=0)  #: SC132 violated
-ragged_paged_attention(q, kv, kv, lens, table, starts, count)  #: SC107 SC109 SC116 SC125 violated
+ragged_paged_attention(q, kv, kv, lens, table, starts, count)  #: SC116 violated
 ragged_paged_attention(q[0], kv, lens, table, starts, count)  #: SC109 violated
 
 
