@@ -303,8 +303,13 @@ class Partial:
 class Contracted:
     """A function of the scanned tree under `@shapecheck.contract`: a callee with a contract of its own (a `Callee`)."""
 
-    function: Value
+    function: Function
     callee: Any = field(compare=False, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What its class makes of the function."""
+        return self.function.kind
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from codemods.values import (
     Bound,
     Choice,
     Class,
+    Contracted,
     DType,
     External,
     Function,
@@ -91,7 +92,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             return _inherited(machine, value, name, node)
         case Class():
             found = class_member(machine, value, name)
-            if isinstance(found, Function) and found.kind == "classmethod":
+            if isinstance(found, Function | Contracted) and found.kind == "classmethod":
                 return Bound(value, found)
             if name == "_make" and value.kind == "namedtuple":
                 return Bound(value, name)
@@ -154,16 +155,16 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
 def _seen_from(machine: Machine, value: Instance, found: Value, name: str) -> Value:
     """Return what an attribute of its class is to an object."""
     match found:
-        case Function(kind="staticmethod"):
+        case Function(kind="staticmethod") | Contracted(kind="staticmethod"):
             return found
-        case Function(kind="classmethod"):
+        case Function(kind="classmethod") | Contracted(kind="classmethod"):
             return Bound(value.cls, found)
-        case Function(kind="property"):
+        case Function(kind="property") | Contracted(kind="property"):
             return machine.call(found, (value,))
         case Function(kind="cached"):
             machine.state.cells[(value.id, name)] = given = machine.call(found, (value,))
             return given
-        case Function() | Class(kind="initializer"):
+        case Function() | Contracted() | Class(kind="initializer"):
             return Bound(value, found)
         case _:
             return found
@@ -312,7 +313,7 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         return machine.unknown(f"{cls.name}(...)", "its class decides what is made", arguments.node)
     made = Instance(machine.new_id(), cls)
     initializer = class_member(machine, cls, "__init__")
-    if isinstance(initializer, Function | Class):
+    if isinstance(initializer, Function | Contracted | Class):
         if is_model(cls):
             forget_fields(machine, made, "its class has an `__init__` besides that of pydantic")
         call(machine, Bound(made, initializer), arguments)
