@@ -14,7 +14,19 @@ from codemods.evaluate.machine import Frame
 from codemods.evaluate.objects import class_member
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import PLAIN_BASES, Class, Contracted, External, Function, Instance, Opaque, Partial, Value, ancestry, lineage
+from codemods.values import (
+    PLAIN_BASES,
+    Class,
+    Contracted,
+    External,
+    Function,
+    Instance,
+    Opaque,
+    Partial,
+    Value,
+    ancestry,
+    lineage,
+)
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
