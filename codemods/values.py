@@ -63,7 +63,7 @@ class Opaque:
         return Opaque((self.key, ".", name, epoch), f"{self.text}.{name}", self.reason, pure=self.pure)
 
     def item(self, index: Any) -> Opaque:
-        sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape"
+        sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape" and not isinstance(index, Slice)
         shown = repr(index) if isinstance(index, str) else describe(index)
         return Opaque((self.key, "[]", index), f"{self.text}[{shown}]", self.reason, 0 if sized else None, self.pure)
 

@@ -1,4 +1,4 @@
-"""Tuples, lists, sets and dicts: how they are made, their items, and what they are unpacked into."""
+"""Tuples, lists, sets and dicts: how they are made, and their items."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from codemods import formulas, terms
+from codemods import formulas
 from codemods.evaluate import arrays, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
+from codemods.evaluate.shape_parts import part_of
 from codemods.evaluate.state import UNBOUND
 from codemods.values import (
     Array,
@@ -85,42 +86,6 @@ def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, w
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 
-def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: ast.AST) -> list[Value]:
-    """Return a value for each target of an unpacking assignment."""
-    starred = next((position for position, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
-
-    def split(each: Value) -> Value:
-        if isinstance(each, Opaque) and starred is None:
-            return tuple(each.item(position) for position in range(len(targets)))
-        parts = iteration.elements(machine, each)
-        if starred is None:
-            if len(parts) != len(targets):
-                raise Dies
-            return parts
-        after = len(targets) - starred - 1
-        if len(parts) < len(targets) - 1:
-            raise Dies
-        middle = make_list(machine, parts[starred : len(parts) - after])
-        return (*parts[:starred], middle, *parts[len(parts) - after :])
-
-    if isinstance(value, Opaque) and starred is None and (length := value.length) is not None:
-        assumed = machine.state.assume(formulas.equal(terms.of(length.symbol()), len(targets)), branch=False)
-        if assumed is None:
-            raise Dies
-        machine.state = assumed
-    whole = machine.spread(split, value)
-    match whole:
-        case tuple():
-            return list(whole)
-        case Choice(alternatives) if all(isinstance(each, tuple) for _, each in alternatives):
-            from codemods.evaluate.state import choose
-
-            return [choose((formula, each[position]) for formula, each in alternatives) for position in range(len(targets))]
-        case _:
-            names = [getattr(target, "id", "a target") for target in targets]
-            return [machine.unknown(name, "what is unpacked into it is not known", node) for name in names]
-
-
 def item(machine: Machine, value: Value, index: Value) -> Value:
     """Return `value[index]`."""
     if isinstance(index, Instance | tuple):
@@ -129,7 +94,7 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case Array():
             return arrays.index(value, index, lambda part: iteration.elements(machine, part))
         case Opaque():
-            return value.item(index)
+            return value.item(index) if not isinstance(index, int) or (part := part_of(value)) is None else part.item(index)
         case Instance():
             fields = iteration.named_fields(machine, value)
             if fields is not None:

@@ -83,7 +83,7 @@ def meshgrid(call: Call, *axes: Value, indexing: Value = "xy", sparse: Value = F
 
 @model("torch", "meshgrid")
 def torch_meshgrid(call: Call, *axes: Value, indexing: Value = "ij") -> tuple[Array, ...]:
-    given = [args.array(call, axis) for axis in axes] if len(axes) > 1 else [*args.arrays(call, axes[0])]
+    given = [*args.arrays(call, axes[0])] if len(axes) == 1 else [args.array(call, axis) for axis in axes]
     return _grid(given, indexing, sparse=False)
 
 
