@@ -162,6 +162,10 @@ class External:
     path: str
 
 
+COUNTER = External("collections.Counter")
+"""What a missing key is given by a counter: 0, and it stays missing."""
+
+
 @dataclass(frozen=True)
 class Module:
     """A module of the scanned tree."""
@@ -235,9 +239,13 @@ class SetRef(ListRef):
 
 @dataclass(frozen=True)
 class DictRef:
-    """A dict with constant keys; its items are in the cells of `id`."""
+    """A dict with constant keys; its items are in the cells of `id`.
+
+    `missing` is what makes the value of a key that is not there, if anything does: of `defaultdict(list)` it is `list`.
+    """
 
     id: int
+    missing: Value = None
 
 
 @dataclass(frozen=True)

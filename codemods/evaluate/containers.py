@@ -13,6 +13,7 @@ from codemods.evaluate.machine import Dies
 from codemods.evaluate.shape_parts import part_of
 from codemods.evaluate.state import UNBOUND
 from codemods.values import (
+    COUNTER,
     Array,
     Bound,
     Choice,
@@ -58,9 +59,9 @@ def make_set(machine: Machine, elements: Sequence[Value]) -> SetRef:
     return made
 
 
-def make_dict(machine: Machine, items: Sequence[tuple[Value, Value]]) -> DictRef:
+def make_dict(machine: Machine, items: Sequence[tuple[Value, Value]], missing: Value = None) -> DictRef:
     """Make a dict; of equal keys the last value counts, as in Python."""
-    made = DictRef(machine.new_id())
+    made = DictRef(machine.new_id(), missing)
     contents: list[tuple[Value, Value]] = []
     for key, value in items:
         contents = _with_item(contents, key, value)
@@ -84,6 +85,15 @@ def _is_key(key: Value) -> bool:
 def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, why: str, node: ast.AST | None = None) -> None:
     havoc.leak_elements(machine, container)
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
+
+
+def item_of_any(machine: Machine, value: Value, index: Value, text: str) -> Value:
+    """Return `value[index]`, where each may be one of several values."""
+    if isinstance(value, Choice) or isinstance(index, Choice):
+        for each in (each for _, each in value.alternatives) if isinstance(value, Choice) else (value,):
+            if isinstance(each, DictRef) and each.missing is not None:
+                forget(machine, each, "a dict", "which key it is given a value for is not known")
+    return machine.spread(lambda a, b: item(machine, a, b), value, index, text=text)
 
 
 def item(machine: Machine, value: Value, index: Value) -> Value:
@@ -137,6 +147,8 @@ def _module_named(machine: Machine, name: Value) -> Module | None:
 
 def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
     contents = machine.contents(value)
+    if value.missing is not None:
+        return _item_or_default(machine, value, contents, key)
     if contents is None:
         held = machine.read((value.id, "contents"))
         if isinstance(held, Opaque):
@@ -150,6 +162,21 @@ def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
     if not _is_key(key):
         raise Unmodelled(f"which item is at `{describe(key)}` is not known")
     raise Dies
+
+
+def _item_or_default(machine: Machine, value: DictRef, contents: tuple[tuple[Value, Value], ...] | None, key: Value) -> Value:
+    """Return `value[key]` of a dict that makes a value for a key that is missing."""
+    if contents is None or not all(map(iteration.is_known, (key, *(known for known, _ in contents)))):
+        forget(machine, value, "a dict", "whether it has the key is not known")
+        raise Unmodelled("whether the dict has the key is not known")
+    for known, held in contents:
+        if known == key:
+            return held
+    if value.missing == COUNTER:
+        return 0
+    made = machine.call(value.missing)
+    set_item(machine, value, key, made)
+    return made
 
 
 def entry(machine: Machine, value: DictRef, key: Opaque, default: Value) -> Value:

@@ -287,6 +287,7 @@ class Execution:
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
             machine.state.cells[key] = unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
+        changeable.forget_growing(machine, machine.members(made.id).values())
         for name in changed:
             why = f"a method of `{owner.name}` sets `{name}`"
             machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)

@@ -118,7 +118,7 @@ def held(machine: Machine, place: Place) -> Value:
         case ast.Attribute(attr=name):
             return machine.spread(lambda each: objects.attribute(machine, each, name, target), place.receiver, text=text)
         case ast.Subscript():
-            return machine.spread(lambda a, b: containers.item(machine, a, b), place.receiver, place.index, text=text)
+            return containers.item_of_any(machine, place.receiver, place.index, text)
         case ast.Name():
             return lookup(machine, target)
         case _:

@@ -102,23 +102,6 @@ def _set(machine: Machine, value: Value = ()) -> Value:
     return containers.make_set(machine, iteration.in_any_order(machine, value))
 
 
-@interprets("builtins.dict", "collections.OrderedDict")
-def _dict(machine: Machine, arguments: Arguments) -> Value:
-    items: list[tuple[Value, Value]] = []
-    for value in arguments.positional:
-        if isinstance(value, DictRef):
-            contents = machine.contents(value)
-            if contents is None:
-                raise Unmodelled("the contents of the dict are not known")
-            items += contents
-        else:
-            pairs = [iteration.elements(machine, pair) for pair in iteration.elements(machine, value)]
-            items += [(pair[0], pair[1]) for pair in pairs]
-    if arguments.spread:
-        raise Unmodelled("what is spread into the dict is not known")
-    return containers.make_dict(machine, [*items, *arguments.keywords.items()])
-
-
 @computes("builtins.reversed")
 def _reversed(machine: Machine, value: Value) -> Value:
     return iteration.make_iterator(machine, iteration.elements(machine, value)[::-1], value)
