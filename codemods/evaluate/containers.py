@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays, havoc, iteration, mutation, objects, specials
+from codemods.evaluate import arrays, configs, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.shape_parts import part_of
@@ -105,6 +105,11 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
             return arrays.index(value, index, lambda part: iteration.elements(machine, part))
         case Opaque():
             return value.item(index) if not isinstance(index, int) or (part := part_of(value)) is None else part.item(index)
+        case Instance(cls=Class(kind=configs.KIND)) if isinstance(index, str) and "." not in index:
+            held = machine.read((value.id, index))
+            if held is UNBOUND:
+                raise Dies
+            return held
         case Instance():
             fields = iteration.named_fields(machine, value)
             if fields is not None:
@@ -250,6 +255,10 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             machine.state.cells[(owner, index)] = value
         case Names():
             havoc.everything(machine, "a name that is not known is set", names=True)
+        case Instance(cls=Class(kind=configs.KIND)) if isinstance(index, str) and "." not in index:
+            configs.put(machine, receiver, index, value)
+        case Instance(cls=Class(kind=configs.KIND)):
+            objects.forget(machine, receiver)
         case Instance() if objects.special(machine, receiver, "__setitem__", index, value) is not UNBOUND:
             pass
         case External("sys.modules"):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from codemods.evaluate import containers, counters, fields, iteration, objects
+from codemods.evaluate import configs, containers, counters, fields, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
@@ -342,6 +342,7 @@ METHODS: dict[tuple[type, str], Method] = {
     (Instance, "replace"): _replace,
     (Instance, "model_copy"): _model_copy,
     (Instance, "_asdict"): _as_dict,
+    **{(Instance, name): method for name, method in configs.METHODS.items()},
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
     **{(kind, "eval_shape"): _same_call_traced for kind in (Function, Partial, Transformed, External)},
 }

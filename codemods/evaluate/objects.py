@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, enums, foreign, havoc, modules, mutation
+from codemods.evaluate import arrays, configs, containers, enums, foreign, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.constructors import INITIALIZER, forget_fields, is_model, set_fields
 from codemods.evaluate.fields import MODELS as MODEL_BASES
@@ -142,8 +142,10 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
         return _seen_from(machine, value, found, name)
     if (given := special(machine, value, "__getattr__", name)) is not UNBOUND:
         return given
-    if name in COPYING.get(value.cls.kind, ()):
+    if name in COPYING.get(value.cls.kind, ()) or (value.cls.kind == configs.KIND and name in configs.METHODS):
         return Bound(value, name)
+    if value.cls.kind == configs.KIND:  # another method, which may change it
+        forget(machine, value, node)
     if name in _OF_TESTS and value.cls.kind == "open":
         return External(_OF_TESTS[name])
     key = (("instance", value.id), ".", name, machine.state.epoch)
@@ -223,6 +225,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
     if name in ("_value_", "_name_"):  # what an enum's member gives for its `value` and its `name`
         set_attribute(machine, receiver, name.strip("_"), machine.unknown(f"its `{name}`", "it is set"))
     match receiver:
+        case Instance(cls=Class(kind=configs.KIND)) if name != "__dict__":
+            configs.put(machine, receiver, name, value)
         case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
             havoc.everything(machine, f"setting `{name}` runs code of its class")
             machine.state.cells[(id, name)] = machine.unknown(f"{cls.name}().{name}", "its class decides what setting it does")

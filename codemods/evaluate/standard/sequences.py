@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods import formulas, operations, terms
-from codemods.evaluate import containers, iteration, objects
+from codemods.evaluate import configs, containers, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.comprehensions import partly
@@ -48,6 +48,8 @@ def _len(machine: Machine, value: Value) -> Value:
             raise Dies
         case SetRef() if not iteration.is_counted(machine, value):
             raise Unmodelled("which elements of a set are equal is not known")
+        case Instance(cls=cls) if cls.kind == configs.KIND:
+            raise Unmodelled("how many fields a config has is not followed")
         case Instance():
             return objects.special(machine, value, "__len__")
         case _:
