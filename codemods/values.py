@@ -66,7 +66,7 @@ class Opaque:
         return Opaque((self.key, ".", name, epoch), f"{self.text}.{name}", self.reason, pure=self.pure, kind=kind)
 
     def item(self, index: Any) -> Opaque:
-        sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape"
+        sized = isinstance(self.key, tuple) and len(self.key) == 4 and self.key[2] == "shape" and not isinstance(index, Slice)
         shown = repr(index) if isinstance(index, str) else describe(index)
         return Opaque((self.key, "[]", index), f"{self.text}[{shown}]", self.reason, 0 if sized else None, self.pure)
 
@@ -165,6 +165,10 @@ class External:
     path: str
 
 
+COUNTER = External("collections.Counter")
+"""What a missing key is given by a counter: 0, and it stays missing."""
+
+
 @dataclass(frozen=True)
 class Module:
     """A module of the scanned tree."""
@@ -238,9 +242,13 @@ class SetRef(ListRef):
 
 @dataclass(frozen=True)
 class DictRef:
-    """A dict with constant keys; its items are in the cells of `id`."""
+    """A dict with constant keys; its items are in the cells of `id`.
+
+    `missing` is what makes the value of a key that is not there, if anything does: of `defaultdict(list)` it is `list`.
+    """
 
     id: int
+    missing: Value = None
 
 
 @dataclass(frozen=True)
@@ -306,8 +314,13 @@ class Partial:
 class Contracted:
     """A function of the scanned tree under `@shapecheck.contract`: a callee with a contract of its own (a `Callee`)."""
 
-    function: Value
+    function: Function
     callee: Any = field(compare=False, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What its class makes of the function."""
+        return self.function.kind
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
             method = objects.class_member(machine, callee.cls, "__call__")
             if method is UNBOUND and External("torch.nn.Module") in ancestry(callee.cls):
                 method = objects.class_member(machine, callee.cls, "forward")
-            if isinstance(method, Function):
+            if isinstance(method, Function | Contracted):
                 return call(machine, method, arguments.after(callee))
         case _:
             pass

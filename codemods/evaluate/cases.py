@@ -39,7 +39,7 @@ def of(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[C
             side = []
         if side:
             sides.append(side)
-    sides += fixtures.given(machine, node, {name: None for side in sides for name in side[0]})
+    sides += fixtures.given(machine, node, {name for side in sides for name in side[0]})
     if math.prod(map(len, sides)) > MAX_CASES:
         raise TooMany
     return [_joined(parts) for parts in itertools.product(*sides)] if sides else []

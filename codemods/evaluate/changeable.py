@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from codemods.evaluate import havoc, names, objects, outside
 from codemods.evaluate.relevance import rebound
 from codemods.evaluate.sharing import Changes, changes
 from codemods.source import Source
-from codemods.values import Class, Function, Module, Value
+from codemods.values import COUNTER, Class, DictRef, Function, Module, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -23,6 +23,7 @@ def forget(machine: Machine, source: Source, scope_id: int) -> None:
     if found.anything or found.any_attribute:
         why = "a function may change it: it runs code in a string, or sets what it computes"
         havoc.everything(machine, why, names=found.anything)
+    forget_growing(machine, machine.program.cells.values())
     for (owner, name), value in machine.program.cells.items():
         if name == "contents" or owner in machine.program.scopes:
             continue
@@ -33,6 +34,21 @@ def forget(machine: Machine, source: Source, scope_id: int) -> None:
     for name, value in machine.members(scope_id).items():
         _forget_parts(machine, name, value, found)
     _forget_outside(machine, source)
+
+
+def forget_growing(machine: Machine, values: Iterable[Value]) -> None:
+    """Forget the dicts, of those that cells hold, that grow where a missing key is read: any function may have read one."""
+    for value in [*values]:
+        for each in _growing(value):
+            objects.forget(machine, each)
+
+
+def _growing(value: Value) -> Iterator[DictRef]:
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _growing(each)
+    elif isinstance(value, DictRef) and value.missing not in (None, COUNTER):
+        yield value
 
 
 def _forget_outside(machine: Machine, source: Source) -> None:

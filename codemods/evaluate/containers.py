@@ -1,4 +1,4 @@
-"""Tuples, lists, sets and dicts: how they are made, their items, and what they are unpacked into."""
+"""Tuples, lists, sets and dicts: how they are made, and their items."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from codemods import formulas, terms
-from codemods.evaluate import arrays, havoc, iteration, mutation, objects, specials
+from codemods import formulas
+from codemods.evaluate import arrays, configs, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
+from codemods.evaluate.shape_parts import part_of
 from codemods.evaluate.state import UNBOUND
 from codemods.values import (
+    COUNTER,
     Array,
     Bound,
     Choice,
@@ -57,9 +59,9 @@ def make_set(machine: Machine, elements: Sequence[Value]) -> SetRef:
     return made
 
 
-def make_dict(machine: Machine, items: Sequence[tuple[Value, Value]]) -> DictRef:
+def make_dict(machine: Machine, items: Sequence[tuple[Value, Value]], missing: Value = None) -> DictRef:
     """Make a dict; of equal keys the last value counts, as in Python."""
-    made = DictRef(machine.new_id())
+    made = DictRef(machine.new_id(), missing)
     contents: list[tuple[Value, Value]] = []
     for key, value in items:
         contents = _with_item(contents, key, value)
@@ -85,40 +87,13 @@ def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, w
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 
-def unpack(machine: Machine, value: Value, targets: Sequence[ast.expr], node: ast.AST) -> list[Value]:
-    """Return a value for each target of an unpacking assignment."""
-    starred = next((position for position, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
-
-    def split(each: Value) -> Value:
-        if isinstance(each, Opaque) and starred is None:
-            return tuple(each.item(position) for position in range(len(targets)))
-        parts = iteration.elements(machine, each)
-        if starred is None:
-            if len(parts) != len(targets):
-                raise Dies
-            return parts
-        after = len(targets) - starred - 1
-        if len(parts) < len(targets) - 1:
-            raise Dies
-        middle = make_list(machine, parts[starred : len(parts) - after])
-        return (*parts[:starred], middle, *parts[len(parts) - after :])
-
-    if isinstance(value, Opaque) and starred is None and (length := value.length) is not None:
-        assumed = machine.state.assume(formulas.equal(terms.of(length.symbol()), len(targets)), branch=False)
-        if assumed is None:
-            raise Dies
-        machine.state = assumed
-    whole = machine.spread(split, value)
-    match whole:
-        case tuple():
-            return list(whole)
-        case Choice(alternatives) if all(isinstance(each, tuple) for _, each in alternatives):
-            from codemods.evaluate.state import choose
-
-            return [choose((formula, each[position]) for formula, each in alternatives) for position in range(len(targets))]
-        case _:
-            names = [getattr(target, "id", "a target") for target in targets]
-            return [machine.unknown(name, "what is unpacked into it is not known", node) for name in names]
+def item_of_any(machine: Machine, value: Value, index: Value, text: str) -> Value:
+    """Return `value[index]`, where each may be one of several values."""
+    if isinstance(value, Choice) or isinstance(index, Choice):
+        for each in (each for _, each in value.alternatives) if isinstance(value, Choice) else (value,):
+            if isinstance(each, DictRef) and each.missing is not None:
+                forget(machine, each, "a dict", "which key it is given a value for is not known")
+    return machine.spread(lambda a, b: item(machine, a, b), value, index, text=text)
 
 
 def item(machine: Machine, value: Value, index: Value) -> Value:
@@ -129,7 +104,12 @@ def item(machine: Machine, value: Value, index: Value) -> Value:
         case Array():
             return arrays.index(value, index, lambda part: iteration.elements(machine, part))
         case Opaque():
-            return value.item(index)
+            return value.item(index) if not isinstance(index, int) or (part := part_of(value)) is None else part.item(index)
+        case Instance(cls=Class(kind=configs.KIND)) if isinstance(index, str) and "." not in index:
+            held = machine.read((value.id, index))
+            if held is UNBOUND:
+                raise Dies
+            return held
         case Instance():
             fields = iteration.named_fields(machine, value)
             if fields is not None:
@@ -172,6 +152,8 @@ def _module_named(machine: Machine, name: Value) -> Module | None:
 
 def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
     contents = machine.contents(value)
+    if value.missing is not None:
+        return _item_or_default(machine, value, contents, key)
     if contents is None:
         held = machine.read((value.id, "contents"))
         if isinstance(held, Opaque):
@@ -185,6 +167,21 @@ def _dict_item(machine: Machine, value: DictRef, key: Value) -> Value:
     if not _is_key(key):
         raise Unmodelled(f"which item is at `{describe(key)}` is not known")
     raise Dies
+
+
+def _item_or_default(machine: Machine, value: DictRef, contents: tuple[tuple[Value, Value], ...] | None, key: Value) -> Value:
+    """Return `value[key]` of a dict that makes a value for a key that is missing."""
+    if contents is None or not all(map(iteration.is_known, (key, *(known for known, _ in contents)))):
+        forget(machine, value, "a dict", "whether it has the key is not known")
+        raise Unmodelled("whether the dict has the key is not known")
+    for known, held in contents:
+        if known == key:
+            return held
+    if value.missing == COUNTER:
+        return 0
+    made = machine.call(value.missing)
+    set_item(machine, value, key, made)
+    return made
 
 
 def entry(machine: Machine, value: DictRef, key: Opaque, default: Value) -> Value:
@@ -258,6 +255,10 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
             machine.state.cells[(owner, index)] = value
         case Names():
             havoc.everything(machine, "a name that is not known is set", names=True)
+        case Instance(cls=Class(kind=configs.KIND)) if isinstance(index, str) and "." not in index:
+            configs.put(machine, receiver, index, value)
+        case Instance(cls=Class(kind=configs.KIND)):
+            objects.forget(machine, receiver)
         case Instance() if objects.special(machine, receiver, "__setitem__", index, value) is not UNBOUND:
             pass
         case External("sys.modules"):

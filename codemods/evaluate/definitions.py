@@ -14,7 +14,19 @@ from codemods.evaluate.machine import Frame
 from codemods.evaluate.objects import class_member
 from codemods.evaluate.program import Scope
 from codemods.evaluate.state import UNBOUND
-from codemods.values import PLAIN_BASES, Class, External, Function, Instance, Opaque, Partial, Value, ancestry, lineage
+from codemods.values import (
+    PLAIN_BASES,
+    Class,
+    Contracted,
+    External,
+    Function,
+    Instance,
+    Opaque,
+    Partial,
+    Value,
+    ancestry,
+    lineage,
+)
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -55,6 +67,8 @@ def _decorated(machine: Machine, value: Value, decorator: Value, node: ast.expr)
     path = _origin(decorator)
     if path in ("builtins.staticmethod", "builtins.classmethod", "builtins.property", "functools.cached_property"):
         kind = path.rpartition(".")[2].replace("cached_property", "cached")
+        if isinstance(value, Contracted):
+            return replace(value, function=replace(value.function, kind=kind))
         return replace(value, kind=kind) if isinstance(value, Function) else value
     if path in ("functools.lru_cache", "functools.cache") and isinstance(value, Function):
         return replace(value, kind="memoized")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.evaluate import cases, changeable, foreign, havoc, modules, objects, outside
+from codemods.evaluate import cases, changeable, fixtures, foreign, havoc, modules, objects, outside
 from codemods.evaluate.annotations import annotated
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import execute, open_scope
@@ -75,6 +75,8 @@ class Execution:
         """Execute the top level, then each function that may reach a kernel."""
         self.program.allowance = max(self.program.allowance, IMPORT_STEPS // 3)
         outside.replace_kernels(self.program, self.source.path)
+        if b"def test" in self.source.text:
+            fixtures.load(self.program, self.source.path)
         modules.run(self.program, self.source.path, min(MAX_STEPS, self._allowance))
         machine = self.program.executed[self.source.path]
         self._complete = machine.steps <= machine.limit
@@ -287,6 +289,7 @@ class Execution:
         for name in owner.fields if owner.kind in ("dataclass", "namedtuple", "open") else ():
             key = (made.id, name)
             machine.state.cells[key] = unknown_field(machine, owner, name, f"self.{name}", f"a field of `{owner.name}`")
+        changeable.forget_growing(machine, machine.members(made.id).values())
         for name in changed:
             why = f"a method of `{owner.name}` sets `{name}`"
             machine.state.cells[(made.id, name)] = machine.unknown(f"self.{name}", why)

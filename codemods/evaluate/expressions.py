@@ -23,7 +23,7 @@ from codemods.evaluate import (
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, Choice, DictRef, Instance, ListRef, SetRef, Slice, Value, is_constant
+from codemods.values import COUNTER, Array, Choice, DictRef, Instance, ListRef, SetRef, Slice, Value, is_constant
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -57,7 +57,7 @@ def _attribute(machine: Machine, node: ast.Attribute) -> Value:
 
 def _subscript(machine: Machine, node: ast.Subscript) -> Value:
     receiver, index = machine.evaluate(node.value), machine.evaluate(node.slice)
-    return machine.spread(lambda a, b: containers.item(machine, a, b), receiver, index, text=_text(node))
+    return containers.item_of_any(machine, receiver, index, _text(node))
 
 
 def _slice(machine: Machine, node: ast.Slice) -> Value:
@@ -99,7 +99,10 @@ def arithmetic(machine: Machine, op: ast.operator, left: Value, right: Value) ->
         items = [machine.contents(each) for each in (left, right)]
         if None in items:
             raise Unmodelled("the contents of the dict are not known")
-        return containers.make_dict(machine, [pair for each in items for pair in each])
+        if COUNTER in (left.missing, right.missing):
+            raise Unmodelled("which of two counts is greater is not followed")
+        missing = left.missing if left.missing is not None else right.missing
+        return containers.make_dict(machine, [pair for each in items for pair in each], missing)
     return operators.binary(operators.NAMES[type(op)], left, right)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from codemods.callees import CALLEES
 from codemods.evaluate import foreign, havoc, iteration, mutation, objects, specials
 from codemods.evaluate.arguments import Arguments
+from codemods.evaluate.configs import KIND
 from codemods.evaluate.failures import may_fail
 from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.interpreted import unfollowed
@@ -166,7 +167,8 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
         if not writes_a_kernel:
             hand_on(machine, value, arguments)
         why = "unknown code may have changed it"
-        havoc.forget_reachable(machine, value, why, arguments.node, instances=not pure)  # a library does not set our attributes
+        sets = not pure or (isinstance(value, Instance) and value.cls.kind == KIND)  # a library does not set our attributes
+        havoc.forget_reachable(machine, value, why, arguments.node, instances=sets)
     if isinstance(callee, External):
         havoc.leak_elements(machine, *arguments.values())  # what it gives may be one of them
     else:

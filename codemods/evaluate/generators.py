@@ -11,14 +11,28 @@ import builtins
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from codemods.evaluate import havoc, iteration
+from codemods.evaluate import containers, havoc, iteration
 from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies, Frame
 from codemods.evaluate.memory import Cell
+from codemods.evaluate.objects import class_member
 from codemods.evaluate.state import UNBOUND
 from codemods.nodes import walk
-from codemods.values import Array, DType, External, Function, Iterator, Opaque, Term, Value, is_constant
+from codemods.values import (
+    Array,
+    DictRef,
+    DType,
+    External,
+    Function,
+    Instance,
+    Iterator,
+    ListRef,
+    Opaque,
+    Term,
+    Value,
+    is_constant,
+)
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -43,10 +57,11 @@ def called(machine: Machine, function: Function, values: Mapping[str, Value], fr
     if isinstance(node, ast.AsyncFunctionDef) or not all(map(_is_plain, node.body)):
         return None
     used = {part.id for statement in node.body for part in walk(statement) if isinstance(part, ast.Name)}
-    if not all(is_fixed(value) for name, value in values.items() if name in used):
+    objects = {name: value for name, value in values.items() if name in used and isinstance(value, Instance)}
+    if not all(is_fixed(value) for name, value in values.items() if name in used and name not in objects):
         return None
-    seen = _seen(machine, function)
-    if seen is None:
+    seen, attributes = _seen(machine, function), _seen_of_objects(machine, node, objects)
+    if seen is None or attributes is None:
         return None
     base, arrivals = machine.state, len(machine.arrivals)
     machine.state = base.fork()
@@ -61,14 +76,27 @@ def called(machine: Machine, function: Function, values: Mapping[str, Value], fr
                     return None
         if len(machine.arrivals) > arrivals or len(machine.state.path) > len(base.path):
             return None
+        held = [machine.contents(each) if isinstance(each, ListRef | DictRef) else None for each in frame.yields]
     except _NotFollowed:
         return None
     finally:
         machine.state = base
         del machine.arrivals[arrivals:]
-    made = Iterator(machine.new_id(), seen)
-    machine.state.cells[(made.id, "contents")] = tuple(frame.yields)
+    made = Iterator(machine.new_id(), (*seen, *attributes))
+    given = tuple(_again(machine, *pair) for pair in zip(frame.yields, held, strict=True))
+    machine.state.cells[(made.id, "contents")] = given
     return made
+
+
+def _again(machine: Machine, value: Value, contents: Any) -> Value:
+    """Make a list or a dict that a generator has made and given anew, where its execution is no more than a glimpse."""
+    match value:
+        case ListRef():
+            return containers.make_list(machine, contents)
+        case DictRef():
+            return containers.make_dict(machine, contents)
+        case _:
+            return value
 
 
 def give(machine: Machine, node: ast.Yield | ast.YieldFrom) -> Value:
@@ -84,9 +112,27 @@ def give(machine: Machine, node: ast.Yield | ast.YieldFrom) -> Value:
             raise _NotFollowed from None
         frame.yields += given
         many = len(frame.yields) > MAX_ELEMENTS
-        if many or len(machine.state.path) > frame.start or not all(map(is_fixed, given)):
+        if (
+            many
+            or len(machine.state.path) > frame.start
+            or not (all(map(is_fixed, given)) or _is_new(machine, node.value, value))
+        ):
             raise _NotFollowed
     return machine.unknown("yield", "what is sent to a generator is not known", node)
+
+
+def _is_new(machine: Machine, node: ast.expr | None, value: Value) -> bool:
+    """Say whether an expression makes a list or a dict that nothing else holds, of what nothing can change."""
+    match node:
+        case ast.List() | ast.Dict() | ast.ListComp() | ast.DictComp() | ast.BinOp():
+            pass
+        case ast.Call(ast.Name("dict" | "list")):
+            pass
+        case _:
+            return False
+    plain = type(value) is ListRef or (isinstance(value, DictRef) and value.missing is None)
+    contents = machine.contents(value) if plain else None
+    return contents is not None and is_fixed(contents)
 
 
 def _is_plain(statement: ast.stmt) -> bool:
@@ -140,6 +186,25 @@ def _seen(machine: Machine, function: Function) -> tuple[tuple[Cell, Value], ...
                 return None
         elif method is not None or not is_fixed(held):
             return None
+    return tuple(found.items())
+
+
+def _seen_of_objects(machine: Machine, node: Any, objects: Mapping[str, Instance]) -> tuple[tuple[Cell, Value], ...] | None:
+    """Return the attributes that a generator reads of the objects it is given; None where it may do more with them."""
+    names = [part for statement in node.body for part in walk(statement) if isinstance(part, ast.Name) and part.id in objects]
+    parts = [part for statement in node.body for part in walk(statement) if isinstance(part, ast.Attribute)]
+    read = {id(part.value): part.attr for part in parts}
+    found: dict[Cell, Value] = {}
+    for name in names:
+        made, attribute = objects[name.id], read.get(id(name))
+        if attribute is None or any(
+            class_member(machine, made.cls, each) is not UNBOUND for each in (attribute, "__getattribute__")
+        ):
+            return None
+        held = machine.state.read((made.id, attribute))
+        if not is_fixed(held):
+            return None
+        found[(made.id, attribute)] = held
     return tuple(found.items())
 
 

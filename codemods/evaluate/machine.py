@@ -258,9 +258,11 @@ class Machine:
     def _decides_its_truth(self, cls: Class) -> bool:
         from codemods.evaluate.objects import class_member
 
+        if cls.kind in ("open", "config"):
+            return True
         if any(base in (External("enum.Flag"), External("enum.IntFlag")) for base in ancestry(cls)):
             return True
-        return cls.kind == "open" or any(class_member(self, cls, name) is not UNBOUND for name in ("__bool__", "__len__"))
+        return any(class_member(self, cls, name) is not UNBOUND for name in ("__bool__", "__len__"))
 
     def coin(self, text: str) -> Formula:
         return formulas.Truthy((self.new_id(),), text)

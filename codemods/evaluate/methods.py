@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from codemods.evaluate import containers, fields, iteration, objects
+from codemods.evaluate import configs, containers, counters, fields, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.transforms import call_traced
 from codemods.values import (
+    COUNTER,
     Class,
     DictRef,
     External,
@@ -163,6 +164,9 @@ def _setdefault(machine: Machine, receiver: DictRef, arguments: Arguments) -> Va
 
 
 def _update(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
+    if receiver.missing == COUNTER:
+        counters.count(machine, receiver, arguments)
+        return
     for other in arguments.positional:
         contents = machine.contents(other) if isinstance(other, DictRef) else None
         if contents is None:
@@ -175,7 +179,7 @@ def _update(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
 
 
 def _copy_dict(machine: Machine, receiver: DictRef, arguments: Arguments) -> Value:
-    return containers.make_dict(machine, _contents(machine, receiver))
+    return containers.make_dict(machine, _contents(machine, receiver), receiver.missing)
 
 
 def _update_names(machine: Machine, receiver: Names, arguments: Arguments) -> Value:
@@ -321,6 +325,8 @@ METHODS: dict[tuple[type, str], Method] = {
     (DictRef, "setdefault"): _setdefault,
     (DictRef, "update"): _update,
     (DictRef, "copy"): _copy_dict,
+    (DictRef, "most_common"): counters.most_common,
+    (DictRef, "total"): counters.total,
     (Names, "update"): _update_names,
     **{(Names, name): _look_at_names for name in ("get", "keys", "values", "items", "copy")},
     (str, "split"): _split,
@@ -336,6 +342,7 @@ METHODS: dict[tuple[type, str], Method] = {
     (Instance, "replace"): _replace,
     (Instance, "model_copy"): _model_copy,
     (Instance, "_asdict"): _as_dict,
+    **{(Instance, name): method for name, method in configs.METHODS.items()},
     **{(kind, name): _same_call for kind in (Function, Partial, Transformed, External) for name in objects.LOOKING},
     **{(kind, "eval_shape"): _same_call_traced for kind in (Function, Partial, Transformed, External)},
 }

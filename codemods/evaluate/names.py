@@ -73,7 +73,7 @@ def _declared(machine: Machine, scope: Scope, name: str) -> Scope:
 
 def assign(machine: Machine, target: ast.expr, value: Value) -> None:
     """Assign to a target: a name, an attribute, an item or a pattern of them."""
-    from codemods.evaluate import containers
+    from codemods.evaluate import unpacking
 
     match target:
         case ast.Name(name):
@@ -83,7 +83,7 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
         case ast.Starred(inner):
             assign(machine, inner, value)
         case ast.Tuple(targets) | ast.List(targets):
-            for each, part in zip(targets, containers.unpack(machine, value, targets, target), strict=True):
+            for each, part in zip(targets, unpacking.unpack(machine, value, targets, target), strict=True):
                 assign(machine, each, part)
         case _:
             pass
@@ -118,7 +118,7 @@ def held(machine: Machine, place: Place) -> Value:
         case ast.Attribute(attr=name):
             return machine.spread(lambda each: objects.attribute(machine, each, name, target), place.receiver, text=text)
         case ast.Subscript():
-            return machine.spread(lambda a, b: containers.item(machine, a, b), place.receiver, place.index, text=text)
+            return containers.item_of_any(machine, place.receiver, place.index, text)
         case ast.Name():
             return lookup(machine, target)
         case _:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, containers, enums, foreign, havoc, modules, mutation
+from codemods.evaluate import arrays, configs, containers, enums, foreign, havoc, modules, mutation
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.constructors import INITIALIZER, forget_fields, is_model, set_fields
 from codemods.evaluate.fields import MODELS as MODEL_BASES
@@ -21,6 +21,7 @@ from codemods.values import (
     Bound,
     Choice,
     Class,
+    Contracted,
     DType,
     External,
     Function,
@@ -91,7 +92,7 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
             return _inherited(machine, value, name, node)
         case Class():
             found = class_member(machine, value, name)
-            if isinstance(found, Function) and found.kind == "classmethod":
+            if isinstance(found, Function | Contracted) and found.kind == "classmethod":
                 return Bound(value, found)
             if name == "_make" and value.kind == "namedtuple":
                 return Bound(value, name)
@@ -141,8 +142,10 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
         return _seen_from(machine, value, found, name)
     if (given := special(machine, value, "__getattr__", name)) is not UNBOUND:
         return given
-    if name in COPYING.get(value.cls.kind, ()):
+    if name in COPYING.get(value.cls.kind, ()) or (value.cls.kind == configs.KIND and name in configs.METHODS):
         return Bound(value, name)
+    if value.cls.kind == configs.KIND:  # another method, which may change it
+        forget(machine, value, node)
     if name in _OF_TESTS and value.cls.kind == "open":
         return External(_OF_TESTS[name])
     key = (("instance", value.id), ".", name, machine.state.epoch)
@@ -154,16 +157,16 @@ def _instance_attribute(machine: Machine, value: Instance, name: str, node: ast.
 def _seen_from(machine: Machine, value: Instance, found: Value, name: str) -> Value:
     """Return what an attribute of its class is to an object."""
     match found:
-        case Function(kind="staticmethod"):
+        case Function(kind="staticmethod") | Contracted(kind="staticmethod"):
             return found
-        case Function(kind="classmethod"):
+        case Function(kind="classmethod") | Contracted(kind="classmethod"):
             return Bound(value.cls, found)
-        case Function(kind="property"):
+        case Function(kind="property") | Contracted(kind="property"):
             return machine.call(found, (value,))
         case Function(kind="cached"):
             machine.state.cells[(value.id, name)] = given = machine.call(found, (value,))
             return given
-        case Function() | Class(kind="initializer"):
+        case Function() | Contracted() | Class(kind="initializer"):
             return Bound(value, found)
         case _:
             return found
@@ -222,6 +225,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
     if name in ("_value_", "_name_"):  # what an enum's member gives for its `value` and its `name`
         set_attribute(machine, receiver, name.strip("_"), machine.unknown(f"its `{name}`", "it is set"))
     match receiver:
+        case Instance(cls=Class(kind=configs.KIND)) if name != "__dict__":
+            configs.put(machine, receiver, name, value)
         case Instance(id, cls) if name == "__dict__" or _sets_otherwise(machine, cls, name):
             havoc.everything(machine, f"setting `{name}` runs code of its class")
             machine.state.cells[(id, name)] = machine.unknown(f"{cls.name}().{name}", "its class decides what setting it does")
@@ -312,7 +317,7 @@ def construct(machine: Machine, cls: Class, arguments: Any) -> Value:
         return machine.unknown(f"{cls.name}(...)", "its class decides what is made", arguments.node)
     made = Instance(machine.new_id(), cls)
     initializer = class_member(machine, cls, "__init__")
-    if isinstance(initializer, Function | Class):
+    if isinstance(initializer, Function | Contracted | Class):
         if is_model(cls):
             forget_fields(machine, made, "its class has an `__init__` besides that of pydantic")
         call(machine, Bound(made, initializer), arguments)

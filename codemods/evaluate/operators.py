@@ -12,6 +12,7 @@ from codemods import formulas, operations, terms
 from codemods.evaluate import arrays
 from codemods.evaluate.arrays.dtypes import NARROWED
 from codemods.evaluate.library import Unmodelled
+from codemods.evaluate.shape_parts import part_of
 from codemods.formulas import Formula
 from codemods.values import (
     Array,
@@ -239,9 +240,9 @@ def equals(left: Value, right: Value) -> Formula:
     if same(left, right) and not isinstance(left, float):
         return True
     for side, other in ((left, right), (right, left)):
-        if isinstance(side, Opaque) and isinstance(other, tuple) and (rank := side.length) is not None:  # the shape of an array
-            sizes = (equals(side.item(position), size) for position, size in enumerate(other))
-            return formulas.both(equals(rank, len(other)), *sizes)
+        if isinstance(other, tuple) and (part := part_of(side)) is not None and (found := part.sizes(len(other))) is not None:
+            long_enough, sizes = found
+            return formulas.both(long_enough, *(equals(*pair) for pair in zip(sizes, other, strict=False)))
         if isinstance(side, Opaque) and _is_dtype(side) and (dtype := arrays.dtype_of(other)) is not None:
             if dtype.name in NARROWED:  # which jit makes another of
                 raise Unmodelled(f"whether `{describe(left)}` is equal to `{describe(right)}` is not known")

@@ -86,6 +86,7 @@ class Program:
         self._roots = [str(root), *(_import_root(path) for path in self._sources)]
         self._found: dict[tuple[str, str], str | None] = {}
         self._interprets: dict[str, bool] = {}
+        self._conftests: dict[str, list[str]] = {}
         self._ids = itertools.count(1)
         self._consumptions: dict[str, dict[int, Consumption]] = {}
         self.scopes: dict[int, Scope] = {}
@@ -187,13 +188,21 @@ class Program:
         name = module.lstrip(".")
         return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
 
+    def conftests(self, path: str) -> list[str]:
+        """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""
+        if path not in self._conftests:
+            folders = (each for each in Path(path).parents if each == self._root or self._root in each.parents)
+            self._conftests[path] = [str(file) for folder in folders if (file := folder / "conftest.py").is_file()]
+        return self._conftests[path]
+
+    def declares(self, words: re.Pattern[bytes]) -> bool:
+        """Say whether a file that was read so far has words like these."""
+        return any(words.search(source.text) for source in self._sources.values())
+
     def interprets(self, path: str) -> bool:
         """Say whether a file, a conftest.py above it or what they import may put Pallas' interpreter in the place of the TPU."""
         if path not in self._interprets:
-            above = [
-                folder / "conftest.py" for folder in Path(path).parents if folder == self._root or self._root in folder.parents
-            ]
-            pending = [path, *(str(file) for file in above if file.is_file())]
+            pending = [path, *self.conftests(path)]
             own, seen = set(pending), set(pending)
             self._interprets[path] = False
             while pending:

@@ -24,7 +24,7 @@ from codemods.evaluate import (
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.machine import Dies, Leaves
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Array, Choice, DictRef, External, Instance, ListRef, Opaque, Value
+from codemods.values import COUNTER, Array, Choice, DictRef, External, Instance, ListRef, Opaque, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -66,7 +66,7 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
         match held:
             case ListRef() if isinstance(node.op, ast.Add):
                 methods.METHODS[(ListRef, "extend")](machine, held, Arguments((by,), node=node.value))
-            case DictRef() if isinstance(node.op, ast.BitOr):
+            case DictRef(missing=missing) if isinstance(node.op, ast.BitOr) and missing != COUNTER:
                 methods.METHODS[(DictRef, "update")](machine, held, Arguments((by,), node=node.value))
             case ListRef() | DictRef():
                 objects.forget(machine, held, node)

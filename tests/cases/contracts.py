@@ -92,3 +92,37 @@ def misspelt(x: Float[Array, "rows dim"]):
 
 
 misspelt(jnp.zeros((4, 8)))  # quiet: the decoration fails
+
+
+class Blocks:
+    def __init__(self, block: int):
+        self.block = block
+
+    @contract("rows % block == 0")
+    def method(self, x: Float[Array, "rows columns"], block: int):
+        return x
+
+    @staticmethod
+    @contract("rows % block == 0")
+    def static(x: Float[Array, "rows columns"], block: int):
+        return x
+
+    @classmethod
+    @contract("rows % block == 0")
+    def of_class(cls, x: Float[Array, "rows columns"], block: int):
+        return x
+
+    @contract("rows % block == 0")
+    def __call__(self, x: Float[Array, "rows columns"], block: int = 5):
+        return self.method(x, self.block)  #: SC001 unproven
+
+
+Blocks(3).method(jnp.zeros((4, 8)), 3)  #: SC001 violated
+Blocks(3).method(jnp.zeros((4, 8)), block=2)  #: proven SC001
+Blocks.method(Blocks(3), jnp.zeros((4, 8)), 3)  #: SC001 violated
+Blocks.static(jnp.zeros((4, 8)), 2)  #: proven SC001
+Blocks(3).static(jnp.zeros((4, 8)), 3)  #: SC001 violated
+Blocks.of_class(jnp.zeros((4, 8)), 3)  #: SC001 violated
+Blocks(3).of_class(jnp.zeros((4, 8)), 2)  #: proven SC001
+Blocks(2)(jnp.zeros((4, 8)))  #: SC001 violated
+Blocks(2)(jnp.zeros((4, 8)), 4)  #: proven SC001

@@ -17,7 +17,7 @@ from codemods.evaluate.arrays.rearranging import at_least_rank
 from codemods.evaluate.arrays.signatures import FUNCTIONS, TORCH, model
 from codemods.evaluate.library import Call, Unmodelled
 from codemods.terms import Int
-from codemods.values import Array, Opaque, Value
+from codemods.values import Array, ListRef, Opaque, Value
 
 
 def _concatenated(call: Call, parts: Sequence[Array], axis: int, dtype: Value = None) -> Array:
@@ -91,6 +91,32 @@ def append(call: Call, a: Value, values: Value, axis: Value = None) -> Array:
     return concatenate(call, (args.array(call, a), args.array(call, values)), axis)
 
 
+@model(FUNCTIONS, "block")
+def block(call: Call, arrays: Value) -> Array:
+    """Join nested lists of arrays: the innermost along the last axis, those around them along the one before, and so on."""
+    depth, leaves = _leaves(call, arrays)
+    rank = max(depth, *(len(leaf.shape) for leaf in leaves))
+
+    def joined(value: Value, axis: int) -> Array:
+        if not isinstance(value, ListRef):
+            array = args.firm(args.array(call, value))
+            return reshaped(array, (*(1,) * (rank - len(array.shape)), *array.shape))
+        return _concatenated(call, [joined(part, axis + 1) for part in args.elements(call, value)], axis)
+
+    return joined(arrays, -depth)
+
+
+def _leaves(call: Call, value: Value) -> tuple[int, list[Array]]:
+    """Return how deep lists of arrays are nested, and the arrays."""
+    if not isinstance(value, ListRef):
+        return 0, [args.array(call, value)]
+    parts = [_leaves(call, part) for part in args.elements(call, value)]
+    depths = {depth for depth, _ in parts}
+    if len(depths) != 1:
+        shapes.fails("lists of arrays of different depths")
+    return 1 + depths.pop(), [leaf for _, leaves in parts for leaf in leaves]
+
+
 @model(FUNCTIONS, "split")
 def split(call: Call, a: Value, indices_or_sections: Value, axis: Value = 0) -> tuple[Array, ...]:
     array, along = _with_axis(call, a, axis)
@@ -120,6 +146,24 @@ def array_split(call: Call, a: Value, indices_or_sections: Value, axis: Value = 
         raise Unmodelled("an axis of unknown size is split into parts")
     part, more = divmod(size, indices_or_sections)
     return _pieces(array, along, [part + (index < more) for index in range(indices_or_sections)])
+
+
+@model((*FUNCTIONS, *TORCH), "vsplit", "hsplit", "dsplit")
+def split_along(call: Call, a: Value, indices_or_sections: Value) -> tuple[Array, ...]:
+    array = args.array(call, a)
+    rank = len(array.shape)
+    axis, least = {"vsplit": (0, 2), "hsplit": (min(1, rank - 1), 1), "dsplit": (2, 3)}[call.path.rpartition(".")[2]]
+    if rank < least and call.library != "jax":  # which only asks for the axis
+        shapes.fails(f"an array of rank {rank} has no such axis")
+    return split(call, array, indices_or_sections, axis)
+
+
+@model("jax.lax", "split")
+def lax_split(call: Call, a: Value, sizes: Value, axis: Value = 0) -> tuple[Array, ...]:
+    array, along = _with_axis(call, a, axis)
+    parts = args.sizes(call, sizes)
+    shapes.agree(sum_of(parts), array.shape[along])
+    return _pieces(array, along, parts)
 
 
 @model(TORCH, "split")

@@ -61,13 +61,21 @@ def outer(call: Call, a: Value, b: Value) -> Array:
 @model((*FUNCTIONS, "torch"), "tensordot")
 def tensordot(call: Call, a: Value, b: Value, axes: Value = 2, *, axis: Value = None) -> Array:
     left, right = args.array(call, a), args.array(call, b)
-    count = axes if axis is None else axis
-    if not isinstance(count, int) or not 0 <= count <= min(len(left.shape), len(right.shape)):
-        raise Unmodelled("`tensordot` over named axes")
-    kept = len(left.shape) - count
-    for size, other in zip(left.shape[kept:], right.shape[:count], strict=True):
-        shapes.agree(size, other)
-    return _product(call, (*left.shape[:kept], *right.shape[count:]), [left, right])
+    summed = axes if axis is None else axis
+    if isinstance(summed, int):
+        of_left, of_right = range(-summed, 0), range(summed)
+    else:
+        of_left, of_right = (args.integers(call, each) for each in args.elements(call, summed))
+    left_axes, right_axes = shapes.axes_of(len(left.shape), of_left), shapes.axes_of(len(right.shape), of_right)
+    if len(left_axes) != len(right_axes):
+        shapes.fails("fewer or more axes of the one than of the other")
+    for i, j in zip(left_axes, right_axes, strict=True):
+        shapes.agree(left.shape[i], right.shape[j])
+    return _product(call, (*_without(left.shape, left_axes), *_without(right.shape, right_axes)), [left, right])
+
+
+def _without(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
 @model((*FUNCTIONS, "torch"), "einsum")
@@ -111,7 +119,6 @@ def dot_general(
     common = [shapes.agree(left.shape[i], right.shape[j]) for i, j in zip(left_batch, right_batch, strict=True)]
     for i, j in zip(left_sum, right_sum, strict=True):
         shapes.agree(left.shape[i], right.shape[j])
-    rows = [size for axis, size in enumerate(left.shape) if axis not in (*left_sum, *left_batch)]
-    columns = [size for axis, size in enumerate(right.shape) if axis not in (*right_sum, *right_batch)]
+    rows, columns = _without(left.shape, (*left_sum, *left_batch)), _without(right.shape, (*right_sum, *right_batch))
     made = _product(call, (*common, *rows, *columns), [left, right], preferred_element_type)
     return replace(made, weak=False)

@@ -140,6 +140,21 @@ def torch_pad(call: Call, a: Value, pad: Value, mode: Value = "constant", value:
     return _padded(array, [(0, 0)] * (len(array.shape) - len(pairs)) + pairs)
 
 
+@model("jax.lax", "pad")
+def lax_pad(call: Call, a: Value, padding_value: Value, padding_config: Value) -> Array:
+    """With a third number for each axis: how many elements to put between its elements."""
+    array = args.array(call, a)
+    widths = [args.sizes(call, each) for each in args.elements(call, padding_config)]
+    if len(widths) != len(array.shape) or any(len(each) != 3 for each in widths):
+        shapes.fails("a padding of other axes than those of the array")
+    if any(between != 0 for _, _, between in widths):
+        raise Unmodelled("elements are put between those of the array")
+    padded = _padded(array, [(before, after) for before, after, _ in widths])
+    if not all(shapes.at_least(size, 0) for size in padded.shape):
+        raise Unmodelled("a padding that may take away all elements")
+    return padded
+
+
 def _padded(array: Array, widths: list[tuple[Int, Int]]) -> Array:
     shape = tuple(terms.add(size, terms.add(before, after)) for size, (before, after) in zip(array.shape, widths, strict=True))
     return replace(array, shape=shape, contents=None)

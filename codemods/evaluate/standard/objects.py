@@ -208,7 +208,8 @@ def _copy(machine: Machine, arguments: Arguments) -> Value:
         case Instance() as value:
             return objects.copy_with(machine, value, {})
         case DictRef() as value:
-            return containers.make_dict(machine, machine.contents(value) or _unknown_dict())
+            contents = machine.contents(value)
+            return _unknown_dict() if contents is None else containers.make_dict(machine, contents, value.missing)
         case value:
             return value
 
@@ -234,7 +235,7 @@ def _deep(machine: Machine, value: Value, made: dict[int, Value]) -> Value:
             contents = machine.contents(value)
             if contents is None:
                 return _unknown_dict()
-            made[id] = copied = containers.make_dict(machine, ())
+            made[id] = copied = containers.make_dict(machine, (), value.missing)
             machine.state.cells[(copied.id, "contents")] = tuple((key, _deep(machine, each, made)) for key, each in contents)
             return copied
         case Instance(id, cls) if cls.kind != "enum" and objects.class_member(machine, cls, "__deepcopy__") is UNBOUND:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods import formulas, operations, terms
-from codemods.evaluate import containers, iteration, objects
+from codemods.evaluate import configs, containers, iteration, objects
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.calls import call
 from codemods.evaluate.comprehensions import partly
@@ -48,6 +48,8 @@ def _len(machine: Machine, value: Value) -> Value:
             raise Dies
         case SetRef() if not iteration.is_counted(machine, value):
             raise Unmodelled("which elements of a set are equal is not known")
+        case Instance(cls=cls) if cls.kind == configs.KIND:
+            raise Unmodelled("how many fields a config has is not followed")
         case Instance():
             return objects.special(machine, value, "__len__")
         case _:
@@ -100,23 +102,6 @@ def _list(machine: Machine, value: Value = ()) -> Value:
 @computes("builtins.set", "builtins.frozenset")
 def _set(machine: Machine, value: Value = ()) -> Value:
     return containers.make_set(machine, iteration.in_any_order(machine, value))
-
-
-@interprets("builtins.dict", "collections.OrderedDict")
-def _dict(machine: Machine, arguments: Arguments) -> Value:
-    items: list[tuple[Value, Value]] = []
-    for value in arguments.positional:
-        if isinstance(value, DictRef):
-            contents = machine.contents(value)
-            if contents is None:
-                raise Unmodelled("the contents of the dict are not known")
-            items += contents
-        else:
-            pairs = [iteration.elements(machine, pair) for pair in iteration.elements(machine, value)]
-            items += [(pair[0], pair[1]) for pair in pairs]
-    if arguments.spread:
-        raise Unmodelled("what is spread into the dict is not known")
-    return containers.make_dict(machine, [*items, *arguments.keywords.items()])
 
 
 @computes("builtins.reversed")
