@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shapecheck.chip import FIRST_GENERATION, LANES
+from shapecheck.contracts.memory import spaces
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Rule
 
@@ -53,6 +54,7 @@ HBM: Mapping[str, str] = {
         " + 268435456"
     ),
 }
+RAGGED_SPACES = spaces(smem=SMEM, vmem=VMEM, hbm=HBM)
 _COMMON = "('float32', 'bfloat16', 'int8', 'float8_e4m3fn', 'float8_e5m2')"
 
 
