@@ -173,7 +173,8 @@ def _each(contract: Contract, name: str) -> Sequence[str]:
 
 def _told(kernel: Kernel, unknown: Mapping[str, str]) -> Iterator[str]:
     """Yield what is not known and why, with the option that states it; what several arrays share is said once."""
-    rest = dict(unknown)
+    follow = {each for name in kernel.follows for each in _each(kernel.contract, name)}
+    rest = {name: why for name, why in unknown.items() if name not in follow} or dict(unknown)
     for flag, (name, _, _) in options_of(kernel.name).items():
         reasons = [rest.pop(each) for each in _each(kernel.contract, name) if each in rest]
         if reasons:

@@ -103,4 +103,4 @@ def test_transformed_programs_lower_for_tpus_too() -> None:
 
 def test_lowering_for_tpus_changes_nothing_elsewhere() -> None:
     lowered(attend, *CALL)
-    np.testing.assert_allclose(attend(*CALL)[: CALL.tokens], EXPECTED, atol=2e-6)
+    np.testing.assert_allclose(attend(*CALL)[: CALL.tokens], EXPECTED, atol=1e-5)
