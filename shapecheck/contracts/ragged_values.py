@@ -78,4 +78,19 @@ RAGGED_VALUE_RULES = (
         argument="cu_q_lens",
         silent=True,
     ),
+    Rule(
+        "SC406",
+        "empty-sequence",
+        Relation(f"{_PADDED} or kv_lens_min >= 1 or {_QUERIES} <= 0"),
+        enough=Relation("kv_lens_min >= 1"),
+        message="on a TPU, no sequence may be without tokens",
+        explanation=(
+            "Nothing checks it. The kernel begins to copy the first pages of a sequence while it deals with the one before, and "
+            "waits for them where it has tokens to deal with: without any, the next sequence attends to that copy as if it were "
+            "its own pages, and after the last nothing waits for it. Leave out what is empty. `implementation='xla'` takes it."
+        ),
+        argument="kv_lens",
+        on_tpu=True,
+        silent=True,
+    ),
 )
