@@ -74,6 +74,7 @@ examples:
   shapecheck compile --chip v5p --q-heads 64 --kv-heads 8 --megacore kv_head --mesh model=4
   shapecheck compile --chip v6e --batch 64 --mesh data=2,model=8
   shapecheck compile --chip v5p --pages-dtype int8 --scales-dtype float32
+  shapecheck compile --callee ragged_paged_attention --chip v6e --tokens 512 --block 16 --query-block 32
   shapecheck compile --chip v5p --call src/serve.py:120             the sizes that the source says
   shapecheck compile --chip v5p --call src/serve.py:120 --batch 64  and those that it does not
 

@@ -13,15 +13,24 @@ from codemods.compiler import Ask
 from codemods.config import ConfigError, Configuration
 from codemods.files import discover, project_of, shown
 from codemods.findings import CallSite
-from codemods.stated import GEOMETRY
+from codemods.stated import CALLEES, GEOMETRY, kept, options_of
 from codemods.words import Words
 from shapecheck.chip import chip_of
-from shapecheck.compiler import CONTRACT, TIMEOUT, Answer, Cache, CompilerUnavailable, Mesh, Question, ask, cache_folder
-from shapecheck.plan import largest_divisor
+from shapecheck.compiler import (
+    KERNELS,
+    TIMEOUT,
+    Answer,
+    Cache,
+    CompilerUnavailable,
+    Kernel,
+    Mesh,
+    Question,
+    ask,
+    cache_folder,
+)
+from shapecheck.contract import Contract
 
 _Analyse = Callable[..., tuple[list[CallSite], Any]]
-_FLAGS = {option.name: flag for flag, option in GEOMETRY.items()} | {"inline_seq_dim": "--no-inline-seq-dim"}
-_ASSUMED = {"lengths_dtype": "int32", "page_indices_dtype": "int32"}  # no option states them; others do not compile
 
 
 def asking(options: Namespace, watch: Callable[[int, int], None]) -> Ask:
@@ -43,32 +52,45 @@ def questions(options: Namespace, analyse: _Analyse) -> tuple[list[Question], st
     Raises:
         ConfigError: no chip is named; there is no such call, or one of its sizes is not known; or the mesh does not fit.
     """
-    stated = {name: value for name, value in vars(options).items() if name in _FLAGS}
     path, line = options.call or ("", 0)
     project = project_of(os.path.dirname(path), Configuration())
     chips = [chip_of(name) for name in options.chips or project.settings.chips]
     if not chips:
         raise ConfigError("name the chip to compile for: --chip v5p, or chips in [tool.shapecheck]")
     if options.call is None:
-        calls, note = [_with_defaults(stated)], ""
+        calls, note = [_with_defaults(KERNELS[options.callee or CALLEES[0]], options)], ""
+    elif options.callee is not None:
+        raise ConfigError("--callee names the kernel of a call that is stated; with --call it is that of the source")
     else:
-        calls, note = _known(_site(path, line, analyse), stated, f"{path}:{line}")
+        calls, note = _known(_site(path, line, analyse), options, f"{path}:{line}")
     mesh = Mesh(**options.mesh) if options.mesh else None
     try:
-        return [Question(chip, values, mesh) for values in calls for chip in chips], note
+        return [Question(kernel, chip, values, mesh) for kernel, values in calls for chip in chips], note
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
 
-def _with_defaults(stated: Mapping[str, Any]) -> dict[str, Any]:
+def _stated(kernel: Kernel, options: Namespace) -> dict[str, Any]:
+    """Return what options state of a call of a kernel, by the names of its contract, and what follows from that.
+
+    Raises:
+        ConfigError: the kernel has no such option.
+    """
+    known = options_of(kernel.name)
+    if foreign := [flag for flag in GEOMETRY if flag not in known and hasattr(options, kept(flag))]:
+        raise ConfigError(f"{foreign[0]} is not for {kernel.name}, which has: {', '.join(known)}")
+    given = [(name, getattr(options, kept(flag))) for flag, name in known.items() if hasattr(options, kept(flag))]
+    return kernel.completed({name: value * times if times > 1 else value for (name, _, times), value in given})
+
+
+def _with_defaults(kernel: Kernel, options: Namespace) -> tuple[Kernel, dict[str, Any]]:
     """Return the values of a call of which some are stated."""
-    defaults = {option.name: option.default for option in GEOMETRY.values() if option.default is not None}
-    pages_dtype = "int8" if stated.get("scales_dtype") else "bfloat16"
-    geometry: dict[str, Any] = {**defaults, "pages_dtype": pages_dtype, "scales_dtype": None, **_ASSUMED, **stated}
-    pages = geometry["pages_per_sequence"]
-    geometry.setdefault("total_num_pages", geometry["batch_size"] * pages)
-    geometry.setdefault("pages_per_compute_block", largest_divisor(pages, at_most=8) if pages else 1)
-    return CONTRACT.geometry(**geometry)
+    geometry = _stated(kernel, options)
+    for name, default, _ in options_of(kernel.name).values():
+        if name not in geometry and default is not None:
+            geometry[name] = default(geometry) if callable(default) else default
+    plain = {f"{array.name}_scales_dtype": None for array in kernel.contract.arrays if array.quantizable}
+    return kernel, kernel.contract.geometry(**plain, **kernel.completed({**kernel.assumed, **geometry}))
 
 
 def _site(path: str, line: int, analyse: _Analyse) -> CallSite:
@@ -90,7 +112,7 @@ def _site(path: str, line: int, analyse: _Analyse) -> CallSite:
     return min(here, key=lambda site: (not site.geometries, site.span.end - site.span.start))
 
 
-def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> tuple[list[dict[str, Any]], str]:
+def _known(site: CallSite, options: Namespace, place: str) -> tuple[list[tuple[Kernel, dict[str, Any]]], str]:
     """Return the values of each way in which a call is reached, the stated ones in place of what the source says.
 
     Ways of which something is not known are left out, which a note says.
@@ -102,43 +124,59 @@ def _known(site: CallSite, stated: Mapping[str, Any], place: str) -> tuple[list[
         raise ConfigError(
             f"{place}: {site.callee} is not compiled: it is no kernel of JAX, does not run on a TPU, or is meant to fail"
         )
-    given = {each: value for name, value in stated.items() for each in _qualified(name)}
-    known: list[dict[str, Any]] = []
-    open_: list[dict[str, str]] = []
+    known: list[tuple[Kernel, dict[str, Any]]] = []
+    open_: list[tuple[Kernel, dict[str, str]]] = []
     for geometry in site.geometries:
-        values = {**_ASSUMED, **_without_derived(geometry.values, given), **given}
-        unknown = {name: why for name, why in geometry.unknown.items() if name not in values}
-        if "k_pages_scales_dtype" in given:  # their shape follows
-            unknown = {name: why for name, why in unknown.items() if not name.endswith("_scales_shape")}
+        kernel, contract = geometry.kernel, geometry.kernel.contract
+        stated = _stated(kernel, options)
+        given = _qualified(contract, stated)
+        assumed = {**kernel.assumed, **kernel.completed({**geometry.values, **stated})}
+        values = {
+            **_qualified(contract, {name: value for name, value in assumed.items() if name not in geometry.values}),
+            **_without_derived(contract, geometry.values, given),
+            **given,
+        }
+        unknown = {name: why for name, why in geometry.unknown.items() if name not in values and not _follows(name, given)}
         if unknown:
-            open_.append(unknown)
+            open_.append((kernel, unknown))
         else:
-            known.append(CONTRACT.geometry(**values))
-    told = "".join(f"\n  {each}" for each in _told(min(open_, key=len, default={})))
+            known.append((kernel, contract.geometry(**values)))
+    least = min(open_, key=lambda each: len(each[1]), default=None)
+    told = "".join(f"\n  {each}" for each in _told(*least)) if least else ""
     if not known:
         raise ConfigError(f"{place}: not all sizes are known; state them by options:{told}")
-    return known, f"{place}: not compiled where it is reached with sizes that are not known:{told}" if open_ else ""
+    return known, f"{place}: not compiled where it is reached with sizes that are not known:{told}" if least else ""
 
 
-def _without_derived(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _follows(name: str, given: Mapping[str, Any]) -> bool:
+    """Say whether a name is the shape of scales whose dtype is given, which follows from that of the pages."""
+    return name.endswith("_scales_shape") and f"{name.removesuffix('shape')}dtype" in given
+
+
+def _without_derived(contract: Contract, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that do not follow from others, where other values are given for some."""
-    changed = {CONTRACT.owners[name] for name in given}
-    independent = {name: value for name, value in values.items() if name in CONTRACT.owners and name not in CONTRACT.axes}
+    changed = {contract.owners[name] for name in given}
+    independent = {name: value for name, value in values.items() if name in contract.owners and name not in contract.axes}
     return {
-        name: value for name, value in independent.items() if not (name.endswith("_shape") and CONTRACT.owners[name] in changed)
+        name: value for name, value in independent.items() if not (name.endswith("_shape") and contract.owners[name] in changed)
     }
 
 
-def _qualified(name: str) -> Sequence[str]:
-    """Return the names of the contract that an option states: an axis is one of several arrays."""
-    return CONTRACT.aliases.get(name) or CONTRACT.axes.get(name) or (name,)
+def _qualified(contract: Contract, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is stated by the names that it stands for: an axis is one of several arrays."""
+    return {each: value for name, value in stated.items() for each in _each(contract, name)}
 
 
-def _told(unknown: Mapping[str, str]) -> Iterator[str]:
+def _each(contract: Contract, name: str) -> Sequence[str]:
+    return contract.aliases.get(name) or contract.axes.get(name) or (name,)
+
+
+def _told(kernel: Kernel, unknown: Mapping[str, str]) -> Iterator[str]:
     """Yield what is not known and why, with the option that states it; what several arrays share is said once."""
-    rest = dict(unknown)
-    for name, flag in _FLAGS.items():
-        reasons = [rest.pop(each) for each in _qualified(name) if each in rest]
+    follow = {each for name in kernel.follows for each in _each(kernel.contract, name)}
+    rest = {name: why for name, why in unknown.items() if name not in follow} or dict(unknown)
+    for flag, (name, _, _) in options_of(kernel.name).items():
+        reasons = [rest.pop(each) for each in _each(kernel.contract, name) if each in rest]
         if reasons:
             yield f"{flag} ({name}): {reasons[0]}"
     yield from (f"{name}: {why}" for name, why in rest.items() if not name.endswith("_scales_shape"))

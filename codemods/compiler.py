@@ -11,13 +11,12 @@ from codemods.config import ConfigError
 from codemods.findings import CallSite, Finding, Value
 from codemods.report.counts import number
 from shapecheck.chip import Chip
-from shapecheck.compiler import CONTRACT, Answer, Question
+from shapecheck.compiler import Answer, Question
+from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Verdict
 
 Ask = Callable[[Sequence[Question]], Sequence[Answer]]
 """What `shapecheck.compiler.ask` does."""
-
-_SIZES = (*CONTRACT.axes, "pages_per_compute_block", "megacore_mode", "q_dtype", "k_pages_dtype", "k_pages_scales_dtype")
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Compiler:
         asked: list[tuple[CallSite, list[Question], list[bool]]] = []
         for site in call_sites:
             known = [(each, chip) for each in site.geometries if not each.unknown for chip in chips]
-            questions = [Question(chip, each.values) for each, chip in known]
+            questions = [Question(each.kernel, chip, each.values) for each, chip in known]
             asked.append((site, questions, [each.certain for each, _ in known]))
             self.unknown += any(each.unknown for each in site.geometries)
         distinct = {question.key: question for _, questions, _ in asked for question in questions}
@@ -92,8 +91,8 @@ def _findings(site: CallSite, answers: Sequence[Answer], certain: Sequence[bool]
         chips = ", ".join(dict.fromkeys(each.question.chip.name for each, _ in group))
         rule = None if code in OWN_CODES else answer.rule
         reason = "" if spelled_out else "it depends on a condition that is not known"
-        shown = rule.relation.names if rule else _SIZES
         geometry = answer.question.geometry
+        shown = rule.relation.names if rule else _unusual(answer.question)
         yield Finding(
             code=code,
             name=rule.name if rule else OWN_CODES[code].name,
@@ -107,6 +106,12 @@ def _findings(site: CallSite, answers: Sequence[Answer], certain: Sequence[bool]
             values={name: Value(geometry[name], "") for name in shown if name in geometry},
             reason=answer.message if answer.compiles is None else reason,
         )
+
+
+def _unusual(question: Question) -> Iterator[str]:
+    """Yield the names that tell what was asked, but for what is as it always is."""
+    kernel = question.kernel
+    yield from (name for name in kernel.names if kernel.usual.get(name, UNKNOWN) != question.geometry.get(name))
 
 
 def _code(answer: Answer) -> str:

@@ -13,7 +13,8 @@ from codemods.formulas import both
 from codemods.splitting import consistent
 from codemods.values import Reason
 from codemods.verdicts import MAX_COMBINATIONS, Judge, certain
-from shapecheck.compiler.question import CONTRACT, missing
+from shapecheck.compiler.kernels import Kernel, kernel_of
+from shapecheck.compiler.question import missing
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class Geometry:
     """The values with which a call is reached, or may be.
 
     Attributes:
+        kernel: what is called.
         values: the names of the contract whose value is certain.
         unknown: the other names that a compiler needs, each with the reason.
         certain: whether the source spells out that the call is reached with them.
     """
 
+    kernel: Kernel
     values: Mapping[str, Any]
     unknown: Mapping[str, str]
     certain: bool
@@ -41,17 +44,19 @@ def geometries(judges: Sequence[Judge], *, unreached: Reason | None, unseen: Rea
         unreached: why none is known, if none is.
         unseen: why there may be others, if there may.
     """
-    judges = [
-        judge for judge in judges if not (judge.arrival.expected or judge.arrival.interpreted) and _has_kernel(judge.callee)
+    reached = [
+        (judge, kernel)
+        for judge in judges
+        if not (judge.arrival.expected or judge.arrival.interpreted) and (kernel := _kernel(judge.callee))
     ]
-    if judges and unseen:
-        yield Geometry({}, dict.fromkeys(missing({}), str(unseen)), certain=False)
-    for judge in judges:
+    if unseen:
+        yield from (_unknown(kernel, unseen) for _, kernel in reached[:1])
+    for judge, kernel in reached:
         owners = list(judge.arguments)
         spread = [geometry.alternatives(judge.arguments[owner]) for owner in owners]
         combinations = list(itertools.islice(itertools.product(*spread), MAX_COMBINATIONS + 1))
         if len(combinations) > MAX_COMBINATIONS:
-            yield Geometry({}, dict.fromkeys(missing({}), "the arguments may have too many values"), certain=False)
+            yield _unknown(kernel, "the arguments may have too many values")
             continue
         for combination in combinations:
             condition = both(*(formula for formula, _ in combination))
@@ -61,10 +66,21 @@ def geometries(judges: Sequence[Judge], *, unreached: Reason | None, unseen: Rea
             values = certain(geometry.values_of(judge.callee, arguments))
             if values.get("implementation") in ("interpret", "xla"):  # of our front door, elsewhere than on a TPU
                 continue
-            unknown = {name: str(unreached or judge.why(name, arguments) or "not known") for name in missing(values)}
-            yield Geometry(values, unknown, certain=len(combinations) == 1 and not judge.conditional)
+            if (split := judge.callee.contract.split) is not None and split.evaluate(values) is not False:
+                yield _unknown(kernel, "over how many devices the call is split")
+                continue
+            if judge.callee.contract is kernel.front_door:
+                values = kernel.handed_on(values)
+            unknown = {
+                name: str(unreached or judge.why(name, arguments) or "not known") for name in missing(kernel.contract, values)
+            }
+            yield Geometry(kernel, values, unknown, certain=len(combinations) == 1 and not judge.conditional)
 
 
-def _has_kernel(callee: Callee) -> bool:
-    """Say whether it is JAX's kernel under whatever name, not a function of the user that is called so."""
-    return callee.contract.name == CONTRACT.name and any(each is callee for each in CALLEES.values())
+def _unknown(kernel: Kernel, reason: object) -> Geometry:
+    return Geometry(kernel, {}, dict.fromkeys(missing(kernel.contract, {}), str(reason)), certain=False)
+
+
+def _kernel(callee: Callee) -> Kernel | None:
+    """Return the kernel of JAX that it is under whatever name; a function of the user that is called so is none."""
+    return kernel_of(callee.contract) if any(each is callee for each in CALLEES.values()) else None

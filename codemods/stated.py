@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+from shapecheck.plan import largest_divisor
 
 
 def _size(text: str) -> int:
@@ -74,49 +76,102 @@ DTYPES = (
 _METAVARS = {_size: "N", float: "X", _dtype: "DTYPE", _scales: "DTYPE", _mode: "MODE"}
 
 
-class Option(NamedTuple):
-    """An option that states one name of the contract.
+class Name(NamedTuple):
+    """What an option states of one kernel.
 
     Attributes:
-        name: the name.
-        read: what reads its value.
-        help: its help.
-        default: the value where neither the option nor a source states it; None: it has none, or follows from others.
+        name: the name of its contract.
+        default: the value where neither the option nor a source states it, or what makes it of the others; None: as in a call.
+        times: how many of the contract's units one of the option's is.
     """
 
     name: str
-    read: Callable[[str], Any]
-    help: str
-    default: Any = None
+    default: Any | Callable[[Mapping[str, Any]], Any] = None
+    times: int = 1
 
+
+class Option(NamedTuple):
+    """An option that states one name of a contract.
+
+    Attributes:
+        names: what it states of each kernel that has it.
+        read: what reads its value; None: it takes none, and states False.
+        help: its help.
+    """
+
+    names: Mapping[str, Name]
+    read: Callable[[str], Any] | None
+    help: str
+
+
+def _paged(name: str, default: Any = None) -> dict[str, Name]:
+    return {"paged_attention": Name(name, default)}
+
+
+def _ragged(name: str, default: Any = None, times: int = 1) -> dict[str, Name]:
+    return {"ragged_paged_attention": Name(name, default, times)}
+
+
+def _both(name: str, default: Any = None) -> dict[str, Name]:
+    return _paged(name, default) | _ragged(name, default)
+
+
+def _block(geometry: Mapping[str, Any]) -> int:
+    pages = geometry["pages_per_sequence"]
+    return largest_divisor(pages, at_most=8) if pages else 1
+
+
+_PAGES = _paged("total_num_pages", lambda each: each["batch_size"] * each["pages_per_sequence"]) | _ragged(
+    "total_num_pages", lambda each: each["max_num_seqs"] * each["pages_per_seq"]
+)
+_PAGES_DTYPE = _paged("pages_dtype", lambda each: "int8" if each.get("scales_dtype") else "bfloat16") | _ragged(
+    "kv_pages_dtype", "bfloat16"
+)
+_BLOCK = _paged("pages_per_compute_block", _block) | _ragged("num_kv_pages_per_block")
 
 GEOMETRY = {
-    "--batch": Option("batch_size", _size, "rows of q", 8),
-    "--q-heads": Option("num_q_heads", _size, "query heads", 32),
-    "--kv-heads": Option("num_kv_heads", _size, "KV heads", 8),
-    "--head-dim": Option("head_dim", _size, "elements of a head", 128),
-    "--page-size": Option("page_size", _size, "tokens of a page", 16),
-    "--pages-per-sequence": Option("pages_per_sequence", _size, "columns of page_indices", 64),
-    "--total-pages": Option("total_num_pages", _size, "pages of the cache [batch times pages per sequence]"),
-    "--block": Option("pages_per_compute_block", _size, "pages of a compute block [the largest that is legal, up to 8]"),
-    "--megacore": Option("megacore_mode", _mode, "kv_head, batch or none [none]"),
-    "--soft-cap": Option("attn_logits_soft_cap", float, "cap of the logits [none]"),
-    "--q-dtype": Option("q_dtype", _dtype, "dtype of q", "bfloat16"),
-    "--pages-dtype": Option("pages_dtype", _dtype, "dtype of the pages [bfloat16, int8 with --scales-dtype]"),
-    "--scales-dtype": Option("scales_dtype", _scales, "dtype of the scales of quantized pages [none: plain pages]"),
+    "--batch": Option(_paged("batch_size", 8) | _ragged("max_num_seqs", 8), _size, "sequences: rows of page_indices"),
+    "--q-heads": Option(_both("num_q_heads", 32), _size, "query heads"),
+    "--kv-heads": Option(_paged("num_kv_heads", 8) | _ragged("num_combined_kv_heads", 16, times=2), _size, "KV heads"),
+    "--head-dim": Option(_both("head_dim", 128), _size, "elements of a head"),
+    "--page-size": Option(_both("page_size", 16), _size, "tokens of a page"),
+    "--pages-per-sequence": Option(
+        _paged("pages_per_sequence", 64) | _ragged("pages_per_seq", 64), _size, "columns of page_indices"
+    ),
+    "--total-pages": Option(_PAGES, _size, "pages of the cache [batch times pages per sequence]"),
+    "--block": Option(_BLOCK, _size, "pages of a block [the largest that is legal, up to 8; a ragged kernel chooses itself]"),
+    "--soft-cap": Option(_paged("attn_logits_soft_cap") | _ragged("soft_cap"), float, "cap of the logits [none]"),
+    "--q-dtype": Option(_both("q_dtype", "bfloat16"), _dtype, "dtype of q"),
+    "--pages-dtype": Option(_PAGES_DTYPE, _dtype, "dtype of the pages [bfloat16, int8 with --scales-dtype]"),
+    "--scales-dtype": Option(_paged("scales_dtype"), _scales, "dtype of the scales of quantized pages [none: plain pages]"),
+    "--megacore": Option(_paged("megacore_mode"), _mode, "kv_head, batch or none [none]"),
+    "--no-inline-seq-dim": Option(_paged("inline_seq_dim"), None, "a grid over blocks"),
+    "--tokens": Option(_ragged("max_num_batched_tokens", 256), _size, "queries of all sequences: rows of q"),
+    "--query-block": Option(_ragged("num_queries_per_block"), _size, "queries of a block; with --block [chosen by the kernel]"),
+    "--sliding-window": Option(_ragged("sliding_window"), _size, "tokens that a query sees [all]"),
+    "--k-scale": Option(_ragged("k_scale"), float, "factor of the keys [none]"),
+    "--v-scale": Option(_ragged("v_scale"), float, "factor of the values [none]"),
+    "--vmem-limit": Option(_ragged("vmem_limit_bytes"), _size, "bytes of vector memory [the compiler's]"),
 }
 """The options that state a call."""
+
+CALLEES = tuple(dict.fromkeys(callee for option in GEOMETRY.values() for callee in option.names))
+
+
+def options_of(callee: str) -> dict[str, Name]:
+    """Return by flag what the options that a kernel has state of it."""
+    return {flag: option.names[callee] for flag, option in GEOMETRY.items() if callee in option.names}
+
+
+def kept(flag: str) -> str:
+    """Return the name under which the value of an option is kept."""
+    return flag.removeprefix("--").replace("-", "_")
 
 
 def add_call(parser: argparse.ArgumentParser) -> None:
     """Add the options that state a call, or name one; those that are not given leave no trace."""
-    group = parser.add_argument_group("call", "of JAX's paged_attention; what is left out is as in brackets, or as --call has it")
-    for flag, (name, read, words, default) in GEOMETRY.items():
-        words += "" if default is None else f" [{default}]"
-        group.add_argument(flag, dest=name, type=read, metavar=_METAVARS[read], default=argparse.SUPPRESS, help=words)
-    group.add_argument(
-        "--no-inline-seq-dim", dest="inline_seq_dim", action="store_false", default=argparse.SUPPRESS, help="a grid over blocks"
-    )
+    group = parser.add_argument_group("call", "of a kernel of JAX; what is left out is as in brackets, or as --call has it")
+    group.add_argument("--callee", choices=CALLEES, help=f"the kernel [{CALLEES[0]}]")
     group.add_argument("--call", type=_place, metavar="FILE:LINE", help="take the sizes from this call, as `check` knows them")
     group.add_argument(
         "--mesh",
@@ -124,6 +179,13 @@ def add_call(parser: argparse.ArgumentParser) -> None:
         metavar="data=M,model=N",
         help="split the batch M ways and the heads N ways, over M * N devices, by shard_map; one of the two will do",
     )
+    groups = {CALLEES: group, **{(callee,): parser.add_argument_group(f"call of {callee} only") for callee in CALLEES}}
+    for flag, (names, read, words) in GEOMETRY.items():
+        default = next(iter(names.values()))
+        stated = default.default is not None and not callable(default.default)
+        words += f" [{default.default}]" if stated else ""
+        takes: dict[str, Any] = {"type": read, "metavar": _METAVARS[read]} if read else {"action": "store_false"}
+        groups[tuple(names)].add_argument(flag, dest=kept(flag), **takes, default=argparse.SUPPRESS, help=words)
 
 
 def add_compiler(parser: argparse.ArgumentParser) -> None:

@@ -28,6 +28,19 @@ KNOWN = f"{IMPORT}\ndef run(batch, block):\n{CALL}\nrun(8, 12)\n"
 CASES = f"{KNOWN}run(16, 7)\n"
 UNKNOWN = f"{IMPORT}\ndef run(batch, block=4):\n{CALL}"
 LINE = 9  # of the call
+RAGGED = """\
+import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
+
+def run(q, lens, table, offsets, **options):
+    pages = jnp.zeros((64, 16, 4, 128), jnp.bfloat16)
+    return ragged_paged_attention(q, pages, lens, table, offsets, jnp.array([4], jnp.int32), **options)
+
+def known(dtype):
+    q, ids = jnp.zeros((64, 8, 128), dtype), jnp.zeros((4, 16), jnp.int32)
+    run(q, jnp.ones((4,), jnp.int32), ids, jnp.arange(5, dtype=jnp.int32), num_kv_pages_per_block=2, num_queries_per_block=8)
+"""
+RAGGED_LINE = 6
 
 
 class Compiler:
@@ -47,10 +60,10 @@ class Compiler:
         return [self._answer(question) for question in questions]
 
     def _answer(self, question: Question) -> Answer:
-        arrays, block = question.request["arrays"], question.request["parameters"]["pages_per_compute_block"]
+        arrays, block = question.request["arrays"], question.request["parameters"].get("pages_per_compute_block")
         if verdict := self.verdicts.get(arrays["q"]["shape"][0]):
             return Answer(question, **verdict)
-        if arrays["page_indices"]["shape"][1] % block:
+        if block and arrays["page_indices"]["shape"][1] % block:
             return Answer(question, Failure.UPSTREAM, "ValueError: Got 7.", 0.01)
         return Answer(question, seconds=1.25, memory={"vmem": 196608, "hbm": 1 << 25})
 
@@ -149,6 +162,42 @@ class TestStated:
             "cache": None,
         }
 
+    def test_every_option_of_a_ragged_call_is_part_of_the_question(self, compiler: Compiler) -> None:
+        sizes = ["--batch", "4", "--tokens", "32", "--q-heads", "16", "--kv-heads", "4", "--head-dim", "256", "--page-size", "32"]
+        more = ["--pages-per-sequence", "10", "--total-pages", "99", "--block", "5", "--query-block", "7", "--soft-cap", "30"]
+        types = ["--q-dtype", "float32", "--pages-dtype", "int8", "--k-scale", "0.5", "--v-scale", "2"]
+        rest = ["--sliding-window", "128", "--vmem-limit", "1000000", "--mesh", "model=2"]
+        assert run("--callee", "ragged_paged_attention", "--chip", "v5p", *sizes, *more, *types, *rest) == 0
+        request = compiler.asked[0].request
+        assert request["module"] == "jax.experimental.pallas.ops.tpu.ragged_paged_attention"
+        assert request["arrays"] == {
+            "q": {"shape": (32, 16, 256), "dtype": "float32"},
+            "kv_pages": {"shape": (99, 32, 8, 256), "dtype": "int8"},
+            "kv_lens": {"shape": (4,), "dtype": "int32"},
+            "page_indices": {"shape": (4, 10), "dtype": "int32"},
+            "cu_q_lens": {"shape": (5,), "dtype": "int32"},
+            "num_seqs": {"shape": (1,), "dtype": "int32"},
+        }
+        assert request["specs"]["q"] == [None, "model", None]
+        assert request["specs"]["kv_pages"] == [None, None, "model", None]
+        del request["parameters"]["mask_value"], request["parameters"]["sm_scale"]
+        assert request["parameters"] == {
+            "sliding_window": 128,
+            "soft_cap": 30.0,
+            "k_scale": 0.5,
+            "v_scale": 2.0,
+            "num_kv_pages_per_block": 5,
+            "num_queries_per_block": 7,
+            "vmem_limit_bytes": 1000000,
+        }
+
+    def test_a_ragged_call_is_judged_by_its_own_contract(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        compiler.verdicts = {9: {"failure": Failure.UPSTREAM, "message": "ValueError: no"}}
+        assert run("--callee", "ragged_paged_attention", "--chip", "v5e", "--tokens", "9", "--kv-heads", "3") == 1
+        out = capsys.readouterr().out
+        assert "  SC101 heads-not-grouped: the KV heads must divide the query heads: num_combined_kv_heads = 6" in out
+        assert "  SC122 combined-heads-tiling: " in out
+
     def test_what_is_left_out_follows_from_the_rest(self, compiler: Compiler) -> None:
         assert run("--chip", "v5p", "--batch", "2", "--pages-per-sequence", "21", "--scales-dtype", "float32") == 0
         [question] = compiler.asked
@@ -180,6 +229,17 @@ class TestStated:
                 ["--chip", "v5p", "--mesh", "data=3"],
                 "batch_size = 8 cannot be split 3 ways, over 'data'; legal numbers: 1, 2, 4, 8",
             ),
+            (["--chip", "v5p", "--callee", "attention"], "invalid choice: 'attention'"),
+            (["--chip", "v5p", "--tokens", "8"], "--tokens is not for paged_attention, which has: --batch, --q-heads"),
+            (
+                ["--chip", "v5p", "--callee", "ragged_paged_attention", "--megacore", "batch"],
+                "--megacore is not for ragged_paged_attention, which has: --batch",
+            ),
+            (
+                ["--chip", "v5p", "--callee", "ragged_paged_attention", "--mesh", "data=2"],
+                "ragged_paged_attention is not split over 'data', only over model",
+            ),
+            (["--chip", "v5p", "--callee", "paged_attention", "--call", "a.py:1"], "with --call it is that of the source"),
             (["--chip", "v5p", "--timeout", "0"], "'0' is no number of seconds"),
             (["--chip", "v5p", "--jobs", "0"], "at least 1"),
             (["--chip", "v5p", "--call", "a.py"], "'a.py' is no place"),
@@ -258,6 +318,30 @@ class TestCall:
         assert run("--chip", "v5p", "--call", f"a.py:{LINE}", "--kv-heads", "4", *quantized) == 0
         pages = compiler.asked[0].request["arrays"]["k_pages"]
         assert (pages["shape"], pages["scales"]["shape"]) == ((4, 256, 16, 128), (4, 256, 16, 1))
+
+    def test_a_ragged_call(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("a.py").write_text(f"{RAGGED}\nknown(jnp.bfloat16)\n")
+        assert run("--chip", "v5p", "--call", f"a.py:{RAGGED_LINE}") == 0
+        arrays = compiler.asked[0].request["arrays"]
+        assert (arrays["q"]["shape"], arrays["cu_q_lens"]["shape"]) == ((64, 8, 128), (5,))
+        assert compiler.asked[0].request["parameters"]["num_queries_per_block"] == 8
+        assert run("--chip", "v5p", "--call", f"a.py:{RAGGED_LINE}", "--batch", "9", "--kv-heads", "4") == 0
+        arrays = compiler.asked[1].request["arrays"]
+        assert [arrays[name]["shape"] for name in ("kv_lens", "page_indices", "cu_q_lens")] == [(9,), (9, 16), (10,)]
+        assert arrays["kv_pages"]["shape"] == (64, 16, 8, 128)
+
+    def test_what_is_not_known_of_a_ragged_call(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("a.py").write_text(RAGGED.partition("def known")[0])
+        place = ["--chip", "v5p", "--call", f"a.py:{RAGGED_LINE}"]
+        assert run(*place) == 2
+        told = re.findall(r"^  (\S+) \((\w+)\): ", capsys.readouterr().err, re.MULTILINE)
+        assert ("--batch", "max_num_seqs") in told
+        assert ("--tokens", "max_num_batched_tokens") in told
+        stated = ["--batch", "3", "--tokens", "8", "--q-heads", "8", "--pages-per-sequence", "4", "--q-dtype", "float32"]
+        rest = ["--block", "2", "--query-block", "8", "--soft-cap", "5", "--sliding-window", "9"]
+        scales = ["--k-scale", "1", "--v-scale", "1", "--vmem-limit", "9999999"]
+        assert run(*place, *stated, *rest, *scales) == 2
+        assert "mask_value" in capsys.readouterr().err  # what `**options` may hold no option states
 
     def test_what_is_reached_with_unknown_sizes_too_is_said(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
         Path("a.py").write_text(f"{KNOWN}\ndef handle(request):\n    run(request.batch, 6)\n")

@@ -11,7 +11,7 @@ import pytest
 from codemods import cli
 from shapecheck.compiler import Failure
 
-from .test_compile import CALL, CASES, IMPORT, UNKNOWN, Compiler, compiler
+from .test_compile import CALL, CASES, IMPORT, RAGGED, RAGGED_LINE, UNKNOWN, Compiler, compiler
 
 __all__ = ["compiler"]
 
@@ -159,3 +159,71 @@ def test_no_call_site_needs_no_compiler(compiler: Compiler) -> None:
 def test_it_is_not_for_add_ignores(compiler: Compiler) -> None:
     with pytest.raises(SystemExit):
         check("--add-ignores")
+
+
+FRONT_DOOR = RAGGED.replace("jax.experimental.pallas.ops.tpu.ragged_paged_attention", "kernel")
+TORCH = RAGGED.replace("jax.experimental.pallas.ops.tpu", "torch_xla.experimental.pallas_kernels").replace(
+    "attention import", "attention_v2 import"
+)
+
+
+class TestRagged:
+    def test_what_compiles_is_proven(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        arrays = "jnp.zeros((64, 8, 128)), jnp.zeros((64, 16, 4, 128)), ids[:, 0], ids, jnp.arange(5), jnp.array([4])"
+        Path("a.py").write_text(f"{RAGGED}\nids = jnp.zeros((4, 16), jnp.int32)\nragged_paged_attention({arrays})\n")
+        site = document(capsys, "--chip", "v5p,v4")["call_sites"][-1]
+        assert {question.kernel.name for question in compiler.asked} == {"ragged_paged_attention"}
+        assert site["verdicts"]["SC399"] == "proven"
+
+    def test_a_refusal_that_no_rule_describes(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("a.py").write_text(f"{RAGGED}\nknown(jnp.bfloat16)\n")
+        compiler.verdicts = {64: MOSAIC}
+        [finding] = document(capsys, "--chip", "v5p")["findings"]
+        assert (finding["code"], finding["line"]) == ("SC399", RAGGED_LINE)
+        values = {name: each["value"] for name, each in finding["values"].items()}
+        assert values["num_combined_kv_heads"] == 4
+        assert values["num_queries_per_block"] == 8
+        assert "sliding_window" not in values  # it has its default
+
+    def test_a_memory_that_does_not_suffice_is_its_own_rule(self, compiler: Compiler, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("a.py").write_text(f"{RAGGED}\nknown(jnp.bfloat16)\n")
+        compiler.verdicts = {64: {"failure": Failure.VMEM, "message": "Ran out of memory in memory space vmem", "seconds": 0.1}}
+        [finding] = document(capsys, "--chip", "v5p")["findings"]
+        assert finding["code"] == "SC306"
+        assert "num_kv_pages_per_block" in finding["values"]
+
+    @pytest.mark.parametrize(
+        ("given", "handed_on"),
+        [("jnp.float16", "float32"), ("jnp.float32", "float32"), ("jnp.bfloat16", "bfloat16"), ("'float64'", "float32")],
+    )
+    def test_the_front_door_hands_on_what_the_kernel_takes(self, given: str, handed_on: str, compiler: Compiler) -> None:
+        source = FRONT_DOOR.replace("num_queries_per_block=8", "num_queries_per_block=8, k_scale=2")
+        Path("a.py").write_text(f"{source}\nknown({given})\n")
+        assert check("--chip", "v5p") == 0
+        request = compiler.asked[0].request
+        assert request["arrays"]["q"]["dtype"] == handed_on
+        assert (request["parameters"]["k_scale"], request["parameters"]["v_scale"]) == (2.0, 1.0)
+        assert isinstance(request["parameters"]["k_scale"], float)
+
+    def test_what_is_no_kernel_of_jax_is_not_asked_about(self, compiler: Compiler) -> None:
+        Path("a.py").write_text(f"{TORCH}\nknown(jnp.bfloat16)\n")
+        assert check("--chip", "v5p") == 0
+        assert compiler.asked == []
+
+    def test_xla_is_not_asked_about(self, compiler: Compiler) -> None:
+        source = FRONT_DOOR.replace("num_queries_per_block=8", "num_queries_per_block=8, implementation='xla'")
+        Path("a.py").write_text(f"{source}\nknown(jnp.bfloat16)\n")
+        assert check("--chip", "v5p") == 0
+        assert compiler.asked == []
+
+
+def test_a_call_that_is_split_over_devices_is_not_asked_about_as_a_whole(
+    compiler: Compiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = KNOWN.replace("jax.experimental.pallas.ops.tpu.paged_attention", "kernel").replace(
+        'megacore_mode="kv_head"', 'mesh=mesh, heads_axis="model"'
+    )
+    Path("a.py").write_text(f"import jax\nmesh = jax.make_mesh((2,), ('model',))\n{source}")
+    assert check("--chip", "v5p") == 0
+    assert compiler.asked == []
+    assert "1 call site of unknown sizes" in capsys.readouterr().out

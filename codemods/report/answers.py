@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from codemods.report.wording import assignments, printable
-from shapecheck.compiler import CONTRACT, Answer, mebibytes
+from shapecheck.compiler import Answer, mebibytes
 from shapecheck.rule import Rule
 
 _VERSION = 1
@@ -62,14 +62,13 @@ def _rule(answer: Answer, rule: Rule) -> str:
     geometry = answer.question.geometry
     values = {name: geometry[name] for name in rule.relation.names if name in geometry}
     text = f"{rule.code} {rule.name}: {rule.message}: {assignments(values)}"
-    advice = CONTRACT.advice(rule, geometry)
+    advice = answer.question.contract.advice(rule, geometry)
     return f"{text}; {advice}" if advice else text
 
 
 def _differing(answers: Sequence[Answer]) -> list[str]:
     """Return the names whose values tell the calls apart."""
-    dtypes = (f"{array.name}_{each}" for array in CONTRACT.arrays for each in ("dtype", "scales_dtype"))
-    names = [*CONTRACT.axes, *(parameter.name for parameter in CONTRACT.parameters), *dtypes]
+    names = dict.fromkeys(name for answer in answers for name in answer.question.kernel.names)
     return [name for name in names if len({repr(answer.question.values.get(name)) for answer in answers}) > 1]
 
 
@@ -77,6 +76,7 @@ def _document(answer: Answer) -> dict[str, Any]:
     question = answer.question
     rules = answer.foreseen or ((answer.rule,) if answer.rule else ())
     return {
+        "callee": question.kernel.name,
         "chip": question.chip.name,
         "mesh": question.mesh and asdict(question.mesh),
         "verdict": answer.failure or "ok",

@@ -10,21 +10,24 @@ JAX and libtpu are in another process (`worker`), which has a time limit and may
 
 from shapecheck.compiler.answer import Answer, Failure, mebibytes
 from shapecheck.compiler.cache import Cache, cache_folder
+from shapecheck.compiler.kernels import KERNELS, Kernel, kernel_of
 from shapecheck.compiler.pool import TIMEOUT, ask
 from shapecheck.compiler.process import CompilerUnavailable
-from shapecheck.compiler.question import CONTRACT, Mesh, Question, missing
+from shapecheck.compiler.question import Mesh, Question, missing
 
 __all__ = [
-    "CONTRACT",
+    "KERNELS",
     "TIMEOUT",
     "Answer",
     "Cache",
     "CompilerUnavailable",
     "Failure",
+    "Kernel",
     "Mesh",
     "Question",
     "ask",
     "cache_folder",
+    "kernel_of",
     "mebibytes",
     "missing",
 ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from shapecheck.compiler.question import CONTRACT, Question
+from shapecheck.compiler.question import Question
 from shapecheck.contracts.memory import bounds
 from shapecheck.rule import Rule, Verdict
 
@@ -35,22 +35,24 @@ class Failure(enum.StrEnum):
 class _Class(NamedTuple):
     """What a failure is called, and the prefixes of the codes of the rules that describe such a one.
 
-    `decides` is the code of the rule that describes every such failure, so that it does so too where it was not foreseen.
+    Where there is none, those that begin with `else_by` do. `decides` is the code of the rule that describes every such failure,
+    so that it does so too where it was not foreseen.
     """
 
     words: str
     described_by: tuple[str, ...] = ("SC3",)
+    else_by: str = ""
     decides: str = ""
 
 
 _CLASSES = {
-    Failure.UPSTREAM: _Class("JAX refuses the arguments", ("SC1", "SC2")),
+    Failure.UPSTREAM: _Class("JAX refuses the arguments", ("SC1", "SC2"), else_by="SC3"),
     Failure.BLOCK_SHAPE: _Class("Pallas cannot lower the kernel: a block has a shape that the TPU does not have"),
     Failure.CAST: _Class("Pallas cannot lower the kernel: a cast that the TPU does not have"),
     Failure.VERIFICATION: _Class("Pallas makes a kernel that is not valid", ("SC1", "SC3")),
     Failure.MOSAIC: _Class("the kernel compiler, Mosaic, fails"),
-    Failure.SMEM: _Class("the call needs more scalar memory (SMEM) than there is", ("SC305",), "SC305"),
-    Failure.VMEM: _Class("the call needs more vector memory (VMEM) than there is", ("SC306",), "SC306"),
+    Failure.SMEM: _Class("the call needs more scalar memory (SMEM) than there is", ("SC305",), decides="SC305"),
+    Failure.VMEM: _Class("the call needs more vector memory (VMEM) than there is", ("SC306",), decides="SC306"),
     Failure.HBM: _Class("the call needs more memory (HBM) than there is"),
     Failure.OTHER: _Class("the compiler fails", ("SC1", "SC3")),
     Failure.TIMEOUT: _Class("the compiler takes too long"),
@@ -135,14 +137,17 @@ class Answer:
     @cached_property
     def foreseen(self) -> tuple[Rule, ...]:
         """The rules that the contract says are violated, and that describe what failed."""
-        prefixes = _CLASSES[self.failure].described_by if self.failure else ()
-        return tuple(rule for rule in self._violated if rule.code.startswith(prefixes))
+        if self.failure is None:
+            return ()
+        failed = _CLASSES[self.failure]
+        described = [rule for rule in self._violated if rule.code.startswith(failed.described_by)]
+        return tuple(described or (rule for rule in self._violated if failed.else_by and rule.code.startswith(failed.else_by)))
 
     @property
     def rule(self) -> Rule | None:
         """The rule that describes what failed, whether or not the contract foresaw it; None where none does."""
         decides = _CLASSES[self.failure].decides if self.failure else ""
-        described = [*self.foreseen, *(rule for rule in CONTRACT.rules if rule.code == decides)]
+        described = [*self.foreseen, *(rule for rule in self.question.contract.rules if rule.code == decides)]
         return described[0] if described else None
 
     @cached_property
@@ -163,12 +168,13 @@ class Answer:
     @cached_property
     def predicted(self) -> Mapping[str, tuple[int, int]]:
         """What the contract says that one device needs of each memory, at least and at most; libtpu says it of two only."""
-        return bounds(self.question.geometry)
+        return bounds(self.question.geometry, self.question.kernel.spaces)
 
     @cached_property
     def _violated(self) -> tuple[Rule, ...]:
         geometry = self.question.geometry
-        return tuple(rule for rule in CONTRACT.applicable(geometry) if rule.judge(geometry) is Verdict.VIOLATED)
+        rules = self.question.contract.applicable(geometry)
+        return tuple(rule for rule in rules if rule.judge(geometry) is Verdict.VIOLATED)
 
 
 def mebibytes(size: int) -> str:

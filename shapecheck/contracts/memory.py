@@ -9,7 +9,7 @@ and copies of pages that a chip cannot use as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
@@ -96,15 +96,24 @@ HBM_NEEDED = Relation("least_hbm_bytes <= hbm_bytes + 16777216", HBM)
 HBM_ENOUGH = Relation("most_hbm_bytes <= (hbm_bytes // 2 if chip_generation == 4 else hbm_bytes)", HBM)
 
 
-_BOUNDS = {
-    space: (Relation(f"least_{space}_bytes", formulas), Relation(f"most_{space}_bytes", formulas))
-    for space, formulas in {"smem": SMEM, "vmem": VMEM, "hbm": HBM}.items()
-}
+Spaces: TypeAlias = Mapping[str, tuple[Relation, Relation]]
+"""By memory, the bytes that a call takes of it, at least and at most."""
 
 
-def bounds(values: Values) -> dict[str, tuple[int, int]]:
+def spaces(**formulas: Mapping[str, str]) -> Spaces:
+    """Return the bounds that the formulas of each memory define."""
+    return {
+        space: (Relation(f"least_{space}_bytes", defined), Relation(f"most_{space}_bytes", defined))
+        for space, defined in formulas.items()
+    }
+
+
+SPACES = spaces(smem=SMEM, vmem=VMEM, hbm=HBM)
+
+
+def bounds(values: Values, of: Spaces = SPACES) -> dict[str, tuple[int, int]]:
     """Return the bytes that a call takes of each memory, at least and at most; of one that cannot be told, nothing."""
-    found = {space: (least.value(values), most.value(values)) for space, (least, most) in _BOUNDS.items()}
+    found = {space: (least.value(values), most.value(values)) for space, (least, most) in of.items()}
     return {space: pair for space, pair in found.items() if UNKNOWN not in pair}
 
 
@@ -133,7 +142,7 @@ def _largest(name: str, sizes: Iterable[int], enough: Relation, values: Values) 
 
 
 def _advice(space: str, values: Values, what: str = "", best: int | None = None) -> str | None:
-    taken: Any = _BOUNDS[space][0].value(values)
+    taken: Any = SPACES[space][0].value(values)
     limit = values.get(f"{space}_bytes")
     if taken is UNKNOWN or limit is None:
         return None

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shapecheck.chip import FIRST_GENERATION, LANES
+from shapecheck.contracts.memory import spaces
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Rule
 
@@ -37,7 +38,8 @@ VMEM: Mapping[str, str] = {
     "rows": "(num_queries_per_block * group + 7) // 8 * 8",
     # Two blocks of pages; of each query the running maximum and sum, 128 lanes wide, the result, and windows of q and of it.
     "buffer_bytes": "2 * tokens * kv_heads * head_dim * kv_pages_bits // 8",
-    "least_query_bytes": "num_queries_per_block * (kv_heads * group * 512 + q_heads * head_dim * (4 + q_bits // 4))",
+    # Windows are not counted where they are least: a compiler may do without.
+    "least_query_bytes": "num_queries_per_block * (kv_heads * group * 512 + q_heads * head_dim * 4)",
     "most_query_bytes": "kv_heads * rows * 512 + num_queries_per_block * ((q_heads + 7) // 8 * 8) * head_dim * (4 + q_bits // 2)",
     # For each KV head: the scores, keys and values as float32, and the queries.
     "head_bytes": "rows * ((tokens + 127) // 128) * 512 + ((tokens + 7) // 8 * 16 + rows) * head_dim * 4",
@@ -53,6 +55,7 @@ HBM: Mapping[str, str] = {
         " + 268435456"
     ),
 }
+RAGGED_SPACES = spaces(smem=SMEM, vmem=VMEM, hbm=HBM)
 _COMMON = "('float32', 'bfloat16', 'int8', 'float8_e4m3fn', 'float8_e5m2')"
 
 
@@ -80,12 +83,16 @@ RAGGED_TPU_RULES = (
     Rule(
         "SC304",
         "one-token-block",
-        Relation("page_size != 1 or num_kv_pages_per_block != 1 or kv_pages_bits == 32 or group == 1", _HEADS),
+        Relation(
+            "page_size != 1 or num_kv_pages_per_block != 1 or group == 1 or kv_pages_bits == 32"
+            " or (k_scale is not None and q_bits == 32)",
+            _HEADS,
+        ),
         enough=Relation("page_size != 1 or num_kv_pages_per_block != 1"),
         message="on a TPU, a page block must hold more than one token",
         explanation=(
             "Lowering ends in an 'internal verification error' of a vector.broadcast. It does not for pages of float32 with one "
-            "query head for each KV head; where only one of the two is so, it is unproven."
+            "query head for each KV head; where only one of the two is so, or scales make float32 of the pages, it is unproven."
         ),
         argument="num_kv_pages_per_block",
         on_tpu=True,
@@ -155,13 +162,15 @@ RAGGED_TPU_RULES = (
         Relation(
             "(kv_pages_dtype not in ('uint8', 'uint16', 'uint4') or k_scale is not None)"
             " and (kv_pages_dtype != 'int16' or k_scale is not None or chip_generation < 7)"
+            " and (kv_pages_dtype not in ('float8_e4m3fn', 'float8_e5m2') or k_scale is not None or chip_generation > 4)"
         ),
         enough=Relation(f"kv_pages_dtype in {_COMMON}"),
         message="on a TPU, pages must be of a dtype that the compiler can multiply",
         explanation=(
             "Without scales, unsigned pages are a NotImplementedError of the lowering, and int16 fails on v7x: 'Integer inputs "
-            "with bitwidth 16 are not supported as matmul/accumulator inputs'. float32, bfloat16, int8, float8_e4m3fn and "
-            "float8_e5m2 compile on all chips; of other dtypes it is not known."
+            "with bitwidth 16 are not supported as matmul/accumulator inputs'; a v4 cannot multiply floats of 8 bits: "
+            "'Unsupported matmul RHS type on target'. float32, bfloat16 and int8 compile on all chips, and float8_e4m3fn and "
+            "float8_e5m2 with scales, for which 1.0 will do; of other dtypes it is not known."
         ),
         argument="kv_pages",
         on_tpu=True,

@@ -27,6 +27,7 @@ RAGGED_VALUE_RULES = (
             "min_pages_per_seq=...'. Entries from num_seqs on are not read: where there may be some, the rule is unproven."
         ),
         argument="kv_lens",
+        silent=True,
     ),
     Rule(
         "SC402",
@@ -39,6 +40,7 @@ RAGGED_VALUE_RULES = (
             "there is not read; of a sequence without tokens, the first id is. Where some may be padding, it is unproven."
         ),
         argument="page_indices",
+        silent=True,
     ),
     Rule(
         "SC403",
@@ -47,6 +49,7 @@ RAGGED_VALUE_RULES = (
         message="num_seqs must be from 0 to the rows of page_indices",
         explanation="`dynamic_validate_inputs` refuses more: 'num_seqs[0]=5 must be less or equal to max_num_seqs=4'.",
         argument="num_seqs",
+        silent=True,
     ),
     Rule(
         "SC404",
@@ -59,6 +62,7 @@ RAGGED_VALUE_RULES = (
             "Entries behind that of num_seqs are not read: where there may be some, the rule is unproven."
         ),
         argument="cu_q_lens",
+        silent=True,
     ),
     Rule(
         "SC405",
@@ -72,5 +76,21 @@ RAGGED_VALUE_RULES = (
             "to kv_len=8 at sequence 0.' Only the least and the greatest elements are compared: in between it is unproven."
         ),
         argument="cu_q_lens",
+        silent=True,
+    ),
+    Rule(
+        "SC406",
+        "empty-sequence",
+        Relation(f"{_PADDED} or kv_lens_min >= 1 or {_QUERIES} <= 0"),
+        enough=Relation("kv_lens_min >= 1"),
+        message="on a TPU, no sequence may be without tokens",
+        explanation=(
+            "Nothing checks it. The kernel begins to copy the first pages of a sequence while it deals with the one before, and "
+            "waits for them where it has tokens to deal with: without any, the next sequence attends to that copy as if it were "
+            "its own pages, and after the last nothing waits for it. Leave out what is empty. `implementation='xla'` takes it."
+        ),
+        argument="kv_lens",
+        on_tpu=True,
+        silent=True,
     ),
 )

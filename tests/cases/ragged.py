@@ -96,6 +96,11 @@ ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), jnp.ar
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 65], jnp.int32), two)  #: SC404 SC405 violated
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: SC405 unproven
 ragged_paged_attention(q, kv, some + 15, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC405
+ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC406
+ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), two)  #: SC406 violated
+ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), jnp.array([1], jnp.int32))  #: SC406 unproven
+ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 0], jnp.int32), two)  #: SC406 unproven
+front_door(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), two, implementation="xla")  #: proven SC401
 ragged_paged_attention(q, kv, some + 15, ids + 30, jnp.array([0, 1, 2], jnp.int32), two)  #: SC402 unproven
 ragged_paged_attention(q, kv, jnp.array([17, 32], jnp.int32), ids + 30, jnp.array([0, 1, 2], jnp.int32), two)  #: SC402 violated
 

@@ -105,7 +105,9 @@ def smaller(geometry: Geometry) -> Iterator[Geometry]:
             yield geometry | {name: geometry[name] - 1}
 
 
-def shrunk(geometry: Geometry, wrong: Callable[[Geometry], bool], *, tries: int = 60) -> Geometry:
+def shrunk(
+    geometry: Geometry, smaller: Callable[[Geometry], Iterator[Geometry]], wrong: Callable[[Geometry], bool], *, tries: int = 60
+) -> Geometry:
     """Return a geometry that is still wrong, and none of the simpler ones that were tried is."""
     while tries > 0:
         for each in smaller(geometry):

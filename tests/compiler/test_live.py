@@ -1,7 +1,7 @@
 """The contract against the TPU compiler that is installed, on geometries that nobody has seen before.
 
 A failure prints the seed; `SHAPECHECK_SEED=123` draws the same geometries again. A call takes a tenth of a second of a core, but
-for large blocks: the default run draws 40 for each chip without those, in one process a chip, and never reads the cache.
+for large blocks: the default run draws some for each chip without those, in one process a chip, and never reads the cache.
 `pytest -m sweep tests/compiler` draws thousands close to the limits, makes each that the contract is wrong about as small as it
 can, and writes it, one JSON object a line, to `disagreements.jsonl` in the folder `SHAPECHECK_SWEEP` names, or else in the one
 that pytest makes.
@@ -20,12 +20,13 @@ import pytest
 
 from shapecheck import Verdict
 from shapecheck.compiler import Answer, Question, ask
-from tests.compiler.sampling import CHIPS, Geometry, anywhere, at_the_edge, cheap, shrunk
+from tests.compiler import ragged_sampling, sampling
+from tests.compiler.sampling import CHIPS, Geometry, shrunk
 from tests.compiler.verdicts import disagreement, verdicts
 
 pytest.importorskip("libtpu", reason="asks the TPU compiler, which is in libtpu")
 
-SAMPLE = 40  # for each chip in the default run
+KERNELS = {"paged_attention": (sampling, 40), "ragged_paged_attention": (ragged_sampling, 12)}  # for each chip in the default run
 SWEEP = 3000
 BATCH = 20
 PATIENCE = 20  # seconds for one answer; an unrolled block of many pages takes minutes
@@ -47,15 +48,17 @@ def wrong(geometry: Geometry, answer: Answer) -> str:
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-def test_the_compiler_agrees_with_the_contract(chip: str) -> None:
+@pytest.mark.parametrize("callee", KERNELS)
+def test_the_compiler_agrees_with_the_contract(callee: str, chip: str) -> None:
+    draw, size = KERNELS[callee]
     random = Random(f"{SEED} {chip}")
-    geometries = [cheap(random, chip) for _ in range(SAMPLE)]
+    geometries = [draw.cheap(random, chip) for _ in range(size)]
     said: Counter[bool | None] = Counter()
     for geometry, answer in zip(geometries, asked(geometries), strict=True):
         assert not (text := wrong(geometry, answer)), f"SHAPECHECK_SEED={SEED}: {text}: {geometry}"
         said[answer.compiles] += 1
-    assert said[True] > SAMPLE / 4, f"SHAPECHECK_SEED={SEED}: {said}"
-    assert said[None] < SAMPLE / 4, f"SHAPECHECK_SEED={SEED}: {said}"
+    assert said[True] > size / 4, f"SHAPECHECK_SEED={SEED}: {said}"
+    assert said[None] < size / 4, f"SHAPECHECK_SEED={SEED}: {said}"
 
 
 @pytest.mark.parametrize("chip", ["v2", "v3"])
@@ -82,21 +85,25 @@ def test_the_kernel_does_not_compile_for_older_chips(chip: str) -> None:
 
 
 @pytest.mark.sweep
-def test_the_compiler_agrees_close_to_the_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("callee", KERNELS)
+def test_the_compiler_agrees_close_to_the_limits(callee: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    draw, _ = KERNELS[callee]
     random = Random(f"{SEED} sweep")
     path = Path(os.environ.get("SHAPECHECK_SWEEP") or tmp_path) / "disagreements.jsonl"
     counts: Counter[str] = Counter()
     with path.open("a") as file:
         for _ in range(SWEEP // BATCH):
-            geometries = [(at_the_edge if random.random() < 0.8 else anywhere)(random) for _ in range(BATCH)]
+            geometries = [(draw.at_the_edge if random.random() < 0.8 else draw.anywhere)(random) for _ in range(BATCH)]
             for geometry, answer in zip(geometries, asked(geometries, seconds=120), strict=True):
                 counts[_outcome(geometry, answer)] += 1
                 if text := wrong(geometry, answer):
-                    least = shrunk(geometry, lambda each, text=text: wrong(each, *asked([each], seconds=120)) == text)
+                    least = shrunk(
+                        geometry, draw.smaller, lambda each, text=text: wrong(each, *asked([each], seconds=120)) == text
+                    )
                     file.write(json.dumps({"seed": SEED, "wrong": text, **least}) + "\n")
                     file.flush()
     with capsys.disabled():
-        print(f"\nSHAPECHECK_SEED={SEED}: {SWEEP} geometries, {dict(counts)}")
+        print(f"\nSHAPECHECK_SEED={SEED}: {SWEEP} geometries of {callee}, {dict(counts)}")
     assert not counts["wrong"], f"SHAPECHECK_SEED={SEED}: {counts['wrong']} disagreements, in {path}"
 
 

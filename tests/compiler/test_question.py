@@ -6,7 +6,7 @@ import pytest
 
 from shapecheck.chip import CHIPS
 from shapecheck.compiler import (
-    CONTRACT,
+    KERNELS,
     Mesh,
     Question,
     missing,
@@ -30,10 +30,11 @@ def test_states_whole_arrays() -> None:
 
 
 def test_an_argument_of_another_rank_can_be_asked_about() -> None:
-    values = CONTRACT.geometry(**SMALL, scales_dtype=None, lengths_dtype="int32", page_indices_dtype="int32")
+    kernel = KERNELS["paged_attention"]
+    values = kernel.contract.geometry(**SMALL, scales_dtype=None, **kernel.assumed)
     values = {name: value for name, value in values.items() if not name.startswith("q_")} | {"q_dtype": "bfloat16"}
-    assert list(missing(values)) == ["q_batch_size", "q_num_q_heads", "q_head_dim"]
-    asked = Question(CHIPS[0], {**values, "q_shape": (8, 1, 32, 128)})
+    assert list(missing(kernel.contract, values)) == ["q_batch_size", "q_num_q_heads", "q_head_dim"]
+    asked = Question(kernel, CHIPS[0], {**values, "q_shape": (8, 1, 32, 128)})
     assert asked.request["arrays"]["q"]["shape"] == (8, 1, 32, 128)
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from shapecheck import Verdict, judge
-from shapecheck.compiler import CONTRACT
-
-ARGUMENTS = {"lengths_dtype": "int32", "page_indices_dtype": "int32"}
-_SILENT = {rule.code for rule in CONTRACT.rules if rule.silent}
+from shapecheck.compiler import KERNELS
 
 
 def verdicts(geometry: Mapping[str, Any]) -> dict[str, Verdict]:
-    """Return the verdict of each rule that the compiler can see."""
-    found = judge("paged_attention", **ARGUMENTS, **geometry)
-    return {code: verdict for code, verdict in found.items() if code not in _SILENT}
+    """Return the verdict of each rule that the compiler can see; of `paged_attention` where no callee is named."""
+    stated = dict(geometry)
+    kernel = KERNELS[stated.pop("callee", "paged_attention")]
+    found = judge(kernel.name, **kernel.completed({**kernel.assumed, **stated}))
+    silent = {rule.code for rule in kernel.contract.rules if rule.silent}
+    return {code: verdict for code, verdict in found.items() if code not in silent}
 
 
 def disagreement(found: Mapping[str, Verdict], *, compiles: bool) -> str:
