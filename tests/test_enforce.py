@@ -500,7 +500,7 @@ def test_args_and_kwargs_are_enforced_and_define_no_names() -> None:
         function(a=1, b="x")
 
 
-@pytest.mark.parametrize("decorated", [classmethod(even), Layer, 3])
+@pytest.mark.parametrize("decorated", [classmethod(even), staticmethod(even), Layer, 3])
 def test_what_is_no_function_is_refused(decorated: Any) -> None:
     with pytest.raises(TypeError, match="@contract decorates a function"):
         contract()(decorated)
