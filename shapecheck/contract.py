@@ -263,7 +263,7 @@ class Contract:
         return self.elsewhere is None or self.elsewhere.evaluate(values) is False
 
     def fails_on_a_chip(self, values: Values) -> bool:
-        """Say whether a call breaks a rule about the TPU on one of the chips that the kernels are for.
+        """Say whether a call breaks a rule about the TPU on one of the chips that the kernels are for, or that the rule names.
 
         Which is remembered: to judge all rules on all chips takes longer than everything else that a call is checked for.
         """
@@ -282,12 +282,11 @@ class Contract:
         return {}
 
     def _fails_on_a_chip(self, values: Values) -> bool:
-        chips = (chip for chip in CHIPS if chip.generation >= FIRST_GENERATION)
         return any(
             rule.judge(there) is Verdict.VIOLATED
-            for chip, there in ((chip, {**values, **chip.facts}) for chip in chips)
+            for chip, there in ((chip, {**values, **chip.facts}) for chip in CHIPS)
             for rule in self._about_chips
-            if not rule.chips or chip.name in rule.chips
+            if (chip.name in rule.chips if rule.chips else chip.generation >= FIRST_GENERATION)
         )
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from beartype.door import is_bearable
@@ -14,7 +14,6 @@ from jaxtyping import TypeCheckError, config
 from shapecheck.contract import Contract
 from shapecheck.demands import Demand, stated_contract
 from shapecheck.error import ContractError, contract_error, violations_in
-from shapecheck.keys import Key, is_steady
 from shapecheck.observe import ANYWHERE, observed
 from shapecheck.recall import Acceptance, Recall
 from shapecheck.refusal import CONF, refused_argument, refused_result
@@ -29,8 +28,8 @@ _JIT_METHODS = ("lower", "trace", "eval_shape")
 
 def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = True) -> _Function:
     """Return `function` behind its contract, see `shapecheck.contract`; without `others` only annotations of jaxtyping count."""
-    if isinstance(function, type) or not callable(function):
-        below = "; write it below @classmethod" if isinstance(function, classmethod) else ""
+    if isinstance(function, (type, staticmethod)) or not callable(function):
+        below = f"; write it below @{type(function).__name__}" if isinstance(function, (classmethod, staticmethod)) else ""
         raise TypeError(f"@contract decorates a function, not {function!r}{below}")
     model = named_function(function)
     guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
@@ -122,18 +121,8 @@ class _Guard:
         acceptance = Acceptance.of(bindings, place, key or ())
         lasts = all(self.contract.unsteady_names.isdisjoint(each.values) for each in observations)
         if key is not None and lasts:
-            self.recall.accept(acceptance, key, *self._quick_key(args, kwargs))
+            self.recall.accept(acceptance, key, *self.recall.quick_key(args, kwargs))
         return arguments, acceptance
-
-    def _quick_key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
-        """Yield the key by which such a call is found at once, if it has one."""
-        try:
-            key, _ = self.recall.keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
-            hash(key)
-        except Exception:
-            return
-        if is_steady(key):
-            yield key
 
     def examine_result(self, result: Any, acceptance: Acceptance) -> None:
         """Check a result.

@@ -111,4 +111,19 @@ def looks_at_values(hint: Any) -> bool:
     A validator of beartype calls a function of the value (`Is`) or compares it (`IsEqual`). A size such as `{rows}` is computed
     from an argument.
     """
-    return bool(_VALIDATOR_OF_VALUES.search(repr(hint))) or any("{" in array.dim_str for array in arrays_within(hint))
+    hints = list(_within(hint))
+    validated = any(_VALIDATOR_OF_VALUES.search(repr(each)) for each in hints)
+    return validated or any("{" in array.dim_str for each in hints for array in arrays_of(each))
+
+
+def _within(hint: Any, outer: tuple[Any, ...] = ()) -> Iterator[Any]:
+    """Yield a hint and all hints inside it, also of what only its name is written: an alias, a `NewType`, a `TypeVar`."""
+    if any(hint is each for each in outer):
+        return
+    yield hint
+    named = (getattr(hint, attribute, None) for attribute in ("__value__", "__supertype__", "__bound__", "leaftype"))
+    constraints = getattr(hint, "__constraints__", ())
+    fields = (part.hint for part in members(hint))
+    for each in (*named, *constraints, *typing.get_args(hint), typing.get_origin(hint), *fields):
+        if each is not None:
+            yield from _within(each, (*outer, hint))

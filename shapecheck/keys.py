@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, TypeAlias
 
 from shapecheck.hints import alternatives, arrays_within, field_names, is_record
-from shapecheck.observe import is_array
+from shapecheck.observe import is_array, is_quantized
 
 Key: TypeAlias = tuple[Any, ...]
 Keying: TypeAlias = Callable[..., tuple[Key, dict[str, Any]]]
@@ -83,15 +83,34 @@ def _described_by(parameter: inspect.Parameter, part: Part, default: str, *, is_
     return described
 
 
-def is_steady(key: Key) -> bool:
-    """Say whether nothing in a key can change, as an object can that is hashed by its identity."""
-    return all(_is_steady(each) for each in key)
+def is_told_at_once(parameter: inspect.Parameter, part: Part, value: Any) -> bool:
+    """Say whether a key of `keying` has all of an argument that the verdict depends on.
+
+    It has not of an array with others inside, nor of a tuple: `(1, 2)` is equal to `(True, 2.0)`. And an object that is hashed
+    by its identity may change.
+    """
+    if part in (Part.NOTHING, Part.TYPE):
+        return True
+    if is_array(value) and part is Part.SHAPES:
+        return not (_has_parts(value) or _is_text(value)) and all(type(size) is int for size in value.shape)
+    if type(value) is tuple:
+        return value is parameter.default and all(map(_is_steady, value))  # pyright: ignore[reportUnknownArgumentType]
+    return _is_steady(value)
+
+
+def _has_parts(array: Any) -> bool:
+    return is_record(type_of(array)) or is_quantized(array)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes))
 
 
 def _is_steady(value: Any) -> bool:
+    """Say whether a value that can be hashed never changes."""
     numpy = sys.modules.get("numpy")
     if type(value) is tuple:
-        return is_steady(value)  # pyright: ignore[reportUnknownArgumentType]
+        return all(map(_is_steady, value))  # pyright: ignore[reportUnknownArgumentType]
     return (
         type(value) in _PLAIN
         or isinstance(value, (enum.Enum, type))
@@ -119,6 +138,8 @@ def add_to(key: list[Any], part: Part, value: Any) -> None:
         key += (kind, value)
     elif is_array(value):
         key += (kind, *_described(part, kind, value))
+        if _has_parts(value):
+            key.append(_taken_apart(part, kind, value))
     else:
         key += (kind, _taken_apart(part, kind, value))
 
@@ -127,14 +148,14 @@ def _described(part: Part, kind: type, value: Any) -> Key:
     """Describe an array.
 
     A symbolic size of `jax.export` is not told from others: whether two are equal may not be known. The number in an array
-    without axes is seen by relations.
+    without axes is seen by relations, and the text in a string of numpy by a `Literal`.
     """
     numpy, jax = sys.modules.get("numpy"), sys.modules.get("jax")
-    if part is Part.VALUE and value.shape == ():
+    if (part is Part.VALUE and value.shape == ()) or _is_text(value):
         if numpy is None or not isinstance(value, numpy.generic):
             raise Unkeyed
         return value.item(), value.dtype
-    if not all(type(size) is int for size in value.shape):
+    if not all(type(size) is int for size in value.shape) or not isinstance(value.dtype, Hashable):
         raise Unkeyed
     is_numpy = numpy is not None and kind is numpy.ndarray
     if is_numpy or (jax is not None and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)):

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from shapecheck.contract import Contract
 from shapecheck.hints import looks_at_values
-from shapecheck.keys import ARRAYS, Key, Keying, Part, Unkeyed, add_to, keying, part_of, type_of
+from shapecheck.keys import ARRAYS, Key, Keying, Part, Unkeyed, add_to, is_told_at_once, keying, part_of, type_of
 from shapecheck.observe import ANYWHERE, NARROWED, Place, is_here
 from shapecheck.scope import Bindings, present
 
@@ -62,7 +62,10 @@ class Recall:
 
     def __init__(self, signature: inspect.Signature, contract: Contract) -> None:
         parameters = signature.parameters.values()
-        named = {contract.owners[name] for rule in contract.rules for name in rule.names if name in contract.owners}
+        self._parameters = signature.parameters
+        judging = (*contract.rules, contract.elsewhere, contract.split)
+        names = {name for each in judging if each is not None for name in each.names}
+        named = {contract.owners[name] for name in names if name in contract.owners}
         valued = named.intersection(parameter.name for parameter in contract.parameters)
         self._parts: Mapping[str, Part] = {each.name: part_of(each, named, valued) for each in parameters}
         self._steady_result = not looks_at_values(signature.return_annotation)
@@ -83,6 +86,16 @@ class Recall:
         except Unkeyed:
             return None
         return tuple(key) if self.keying else None
+
+    def quick_key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
+        """Yield the key by which such a call is found at once, if it has one."""
+        try:
+            key, arguments = self.keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
+            hash(key)
+        except Exception:
+            return
+        if all(is_told_at_once(self._parameters[name], self._parts[name], value) for name, value in arguments.items()):
+            yield key
 
     def accept(self, acceptance: Acceptance, *keys: Key) -> None:
         if len(self.accepted) >= REMEMBERED:

@@ -63,20 +63,31 @@ def _items(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
 
 
 def _refused(part: Part) -> Part | None:
-    """Return the first part that its hint refuses. Of a container or record with arrays in it, beartype looks at few elements."""
-    if not is_bearable(part.value, part.hint, conf=CONF):
-        return next(_refused_inside(part), part)
-    return next(_refused_inside(part), None)
+    """Return the first part that its hint refuses.
+
+    Of a container or record with arrays in it, beartype looks at few elements, which it draws: here, all come before, in order.
+    """
+    refused = next(_refused_inside(part), None)
+    return refused or (None if is_bearable(part.value, part.hint, conf=CONF) else part)
 
 
 def _refused_inside(part: Part) -> Iterator[Part]:
-    """Yield what the one alternative that holds arrays refuses of a value; of several, beartype has tried each."""
-    holding = [each for each in alternatives(part.hint) if members(each) and any(arrays_within(each))]
-    if len(holding) == 1 and is_bearable(part.value, typing.get_origin(holding[0]) or holding[0], conf=CONF):
-        for member in members(holding[0]):
+    """Yield what is refused of a value by the one alternative that it may be, if that holds arrays."""
+    meant = _alternatives_for(part)
+    if len(meant) == 1 and members(meant[0]) and any(arrays_within(meant[0])):
+        for member in members(meant[0]):
             for key, value in elements(part.value, member.step).items():
                 if refused := _refused(Part(part.path + spelled(member.step, key), member.hint, value)):
                     yield refused
+
+
+def _alternatives_for(part: Part) -> list[Any]:
+    """Return the alternatives that a container or record may be, by its type, and if these are several, by what is in it."""
+    others = [each for each in alternatives(part.hint) if not arrays_of(each)]
+    if not any(map(members, others)):
+        return []
+    meant = [each for each in others if is_bearable(part.value, typing.get_origin(each) or each, conf=CONF)]
+    return meant if len(meant) < 2 else [each for each in meant if is_bearable(part.value, each, conf=CONF)]
 
 
 def _lines(headline: str, part: Part) -> Iterator[str]:

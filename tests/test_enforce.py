@@ -7,7 +7,7 @@ import inspect
 import sys
 import traceback
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -500,7 +500,7 @@ def test_args_and_kwargs_are_enforced_and_define_no_names() -> None:
         function(a=1, b="x")
 
 
-@pytest.mark.parametrize("decorated", [classmethod(even), Layer, 3])
+@pytest.mark.parametrize("decorated", [classmethod(even), staticmethod(even), Layer, 3])
 def test_what_is_no_function_is_refused(decorated: Any) -> None:
     with pytest.raises(TypeError, match="@contract decorates a function") as refusal:
         contract()(decorated)
@@ -667,6 +667,23 @@ def test_the_names_of_axes_stand_for_one_size_in_all_elements() -> None:
         "  expected Float[Any, 'heads dim']\n"
         "  got float32[4,4] (ndarray): the size of dimension heads is 4 which does not equal the existing value of 2"
     )
+
+
+@pytest.mark.parametrize(
+    ("hint", "legal"),
+    [
+        (list[Float[Any, " n"]] | list[int], [1, 2]),
+        (Sequence[Float[Any, " n"]] | tuple[int, int], (1, 2)),
+        (Sequence[Float[Any, " n"]] | bytes, b"ab"),
+        (dict[str, Float[Any, " n"]] | dict[str, int], {"a": 1}),
+        (list[Float[Any, " n"]] | Any, [1]),
+    ],
+)
+def test_a_container_may_be_what_another_alternative_says(hint: Any, legal: Any) -> None:
+    def function(layers): ...
+
+    function.__annotations__ = {"layers": hint}
+    contract()(function)(legal)
 
 
 def test_what_is_no_list_of_arrays_is_refused() -> None:

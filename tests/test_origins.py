@@ -211,6 +211,35 @@ LEFT = {
 }
 
 
+READS_OF_A_VARIABLE = [
+    "print(vars()['b'])",
+    "import sys\nprint(sys.modules[__name__].b)",
+    "import __main__\nprint(__main__.b)",
+    "print(getattr(__import__('a'), name))",
+    "import inspect\nprint(inspect.currentframe().f_globals[name])",
+]
+READS_OF_A_FIELD = [
+    "print(getattr(c, name))",
+    "for name in ('pages', 'block'):\n    print(getattr(c, name))",
+    "from operator import attrgetter as get\nprint(get('block')(c))",
+    "print(c.__getattribute__('block'))",
+    "print(Config.__dataclass_fields__)",
+    "c.block += 1\nprint(c)",
+]
+
+
+@pytest.mark.parametrize("reader", READS_OF_A_VARIABLE)
+def test_a_variable_that_is_read_without_its_name_stays(reader: str) -> None:
+    text = HEAD + "b = 4\n" + call("b") + reader + "\n"
+    assert repaired({"a.py": text}) == {"a.py": text.replace("block=b", "block=3")}
+
+
+@pytest.mark.parametrize("reader", READS_OF_A_FIELD)
+def test_a_field_that_is_read_without_its_name_stays(reader: str) -> None:
+    text = HEAD + DATACLASS + "4\nc = Config()\n" + call("c.block") + reader + "\n"
+    assert repaired({"a.py": text}) == {"a.py": text.replace("block=c.block", "block=3")}
+
+
 @pytest.mark.parametrize("text", LEFT.values(), ids=LEFT)
 def test_what_is_no_fact_or_has_no_single_place_is_left(text: str) -> None:
     result = repaired({"a.py": HEAD + text})["a.py"]

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,9 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @contract("heads % block == 0", "q_dtype != 'int32'")
 def attend(q: Float[Any, "batch heads"], block: Any = 1, scale: float = 1.0) -> Float[Any, "batch heads"]:
     return q
+
+
+_POSITIVE = Is[lambda x: bool((x > 0).all())]
 
 
 class Kind(enum.Enum):
@@ -77,6 +80,61 @@ def test_a_call_that_was_refused_is_refused_again() -> None:
     for _ in range(2):
         with pytest.raises(ContractError):
             attend(jnp.ones((2, 7)), 2)
+
+
+@pytest.mark.parametrize(
+    ("hint", "legal", "illegal"),
+    [
+        (tuple[int, int], (1, 2), (True, 2.0)),
+        (tuple[int, tuple[int, int]], (1, (1, 2)), (1, (1.0, 2))),
+        (tuple[bool, int], (True, 2), (1, 2)),
+        (Literal["x"], np.str_("x"), np.str_("y")),
+        (Annotated[int, Is[lambda x: x > 0]], 1, -1),
+        (NewType("Positive", Annotated[Shaped[np.ndarray, " n"], _POSITIVE]), np.ones(2), -np.ones(2)),  # pyright: ignore
+        (TypeVar("Positives", bound=Annotated[Shaped[np.ndarray, " n"], _POSITIVE]), np.ones(2), -np.ones(2)),  # pyright: ignore
+    ],
+)
+def test_a_value_equal_to_one_that_was_accepted_or_of_its_type_may_be_refused(hint: Any, legal: Any, illegal: Any) -> None:
+    function = contract()(_of(hint))
+    function(legal)
+    with pytest.raises(ContractError, match="refused"):
+        function(illegal)
+
+
+def test_a_tuple_that_is_the_default_is_found_at_once(examined: list[Any]) -> None:
+    @contract("blocks == (1, 2)")
+    def function(x: Float[Array, " n"], blocks: tuple[int, int] = (1, 2)) -> None: ...
+
+    memory = recall.Recall(inspect.signature(function), function.__contract__)  # type: ignore[attr-defined]
+    assert list(memory.quick_key((jnp.ones(2),), {}))
+    assert not list(memory.quick_key((jnp.ones(2), (1, 3)), {}))
+    for _ in range(2):
+        function(jnp.ones(2))
+    assert len(examined) == 1
+    with pytest.raises(ContractError):
+        function(jnp.ones(2), (1, 3))
+
+
+def test_sizes_that_are_no_integers_are_not_taken_for_them() -> None:
+    @contract("n % 2 == 0")
+    def function(x: Float[Any, " n"]) -> None: ...
+
+    function(jax.ShapeDtypeStruct((3.0,), jnp.float32))  # what this means is for others to say
+    with pytest.raises(ContractError):
+        function(jax.ShapeDtypeStruct((3,), jnp.float32))
+
+
+def test_an_array_whose_dtype_cannot_be_hashed_is_looked_at_each_time() -> None:
+    class Lists:
+        name = "float32"
+        __hash__ = None  # type: ignore[assignment]
+
+    class Duck:
+        shape = (4,)
+        dtype = Lists()
+
+    function = contract("n % 2 == 0")(_of(Shaped[Any, " n"]))
+    assert function(Duck()) is function(Duck()) is None
 
 
 def test_the_same_keywords_in_another_order_are_the_same_call() -> None:
@@ -370,3 +428,52 @@ def test_the_elements_of_a_list_are_known_by_their_shapes(examined: list[Any]) -
     assert len(examined) == 1
     with pytest.raises(ContractError, match=r"cache\[2\]"):
         function([np.ones((4, 2)), np.ones((4, 2)), np.ones((3, 2))])
+
+
+@dataclass
+class Scaled:
+    """An array kept in two parts, which has a shape and a dtype itself."""
+
+    weight: Shaped[Any, "heads dim"]
+    scales: Float[Any, "heads dim"]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.weight.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.weight.dtype
+
+
+@pytest.mark.parametrize("hint", [Scaled, Scaled | Shaped[Any, "heads dim"]])
+def test_a_record_that_looks_like_an_array_is_known_by_its_fields_too(examined: list[Any], hint: Any) -> None:
+    function = contract("cache_scales_shape == (2, 4)")(_of(hint))
+    for _ in range(2):
+        function(Scaled(np.ones((2, 4), np.int8), np.ones((2, 4))))
+    assert len(examined) == 1
+    with pytest.raises(ContractError):
+        function(Scaled(np.ones((2, 4), np.int8), np.ones((2, 1))))
+
+
+class Validated(NamedTuple):
+    keys: Annotated[Shaped[np.ndarray, " n"], _POSITIVE]
+
+
+@pytest.mark.parametrize("hint", [Validated, Validated | None, list[Validated]])
+def test_a_field_that_a_validator_looks_at_is_looked_at_each_time(hint: Any) -> None:
+    function = contract()(_of(hint))
+    legal, illegal = Validated(np.ones(2)), Validated(-np.ones(2))
+    function(legal if hint != list[Validated] else [legal])
+    with pytest.raises(ContractError, match="refused"):
+        function(illegal if hint != list[Validated] else [illegal])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax is of 3.12")
+def test_an_alias_is_looked_into_for_validators() -> None:
+    names: dict[str, Any] = {"hint": Annotated[Shaped[np.ndarray, " n"], _POSITIVE]}
+    exec("type Alias = hint", names)
+    function = contract()(_of(names["Alias"]))
+    function(np.ones(2))
+    with pytest.raises(ContractError, match="refused"):
+        function(-np.ones(2))

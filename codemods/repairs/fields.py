@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from codemods.nodes import nodes
 
-_GETTERS = frozenset(("getattr", "attrgetter", "setattr", "delattr", "patch", "object"))
-_REFLECTION = frozenset(("vars", "__dict__", "asdict", "astuple", "fields", "_asdict", "model_dump", "model_dump_json"))
+_REFLECTION = frozenset(
+    ("vars", "__dict__", "__dataclass_fields__", "asdict", "astuple", "fields", "_asdict", "model_dump", "model_dump_json")
+)
 _FIELD_MAKERS = frozenset(("field", "Field", "ib", "attrib"))  # of dataclasses, attrs and pydantic
 _COPIERS = frozenset(("SimpleNamespace", "replace", "_replace", "evolve"))  # take attributes as keywords
 
@@ -25,20 +26,30 @@ class Field(NamedTuple):
 
 
 def attribute_reads(file: ast.Module, name: str) -> Iterator[ast.Attribute]:
+    """Yield where an attribute is read by its name; `x.name += 1` reads it as well."""
     for node in nodes(file, ast.Attribute):
         if node.attr == name and isinstance(node.ctx, ast.Load):
             yield node
+    for node in nodes(file, ast.AugAssign):
+        if isinstance(node.target, ast.Attribute) and node.target.attr == name:
+            yield node.target
 
 
 def is_reflected(file: ast.Module, name: str) -> bool:
     """Say whether a file may read an attribute by another way: `getattr(x, "name")`, `vars(x)`, `case Config(name=4)`."""
     if any(name in node.kwd_attrs or node.patterns for node in nodes(file, ast.MatchClass)):
         return True
-    calls = (node for node in nodes(file, ast.Call) if ast.unparse(node.func).rpartition(".")[2] in _GETTERS)
+    calls = list(nodes(file, ast.Call))
     texts = (each.value for call in calls for each in call.args if isinstance(each, ast.Constant))
-    named = any(isinstance(text, str) and text.rpartition(".")[2] == name for text in texts)
+    named = any(isinstance(text, str) and text.rpartition(".")[2] == name for text in texts) or any(map(_gets_any, calls))
     read = (node.id if isinstance(node, ast.Name) else node.attr for node in nodes(file, ast.Name, ast.Attribute))
     return named or not _REFLECTION.isdisjoint(read)
+
+
+def _gets_any(call: ast.Call) -> bool:
+    """Say whether a call reads an attribute whose name is computed: `getattr(x, name)`."""
+    getter = isinstance(call.func, ast.Name) and call.func.id == "getattr"
+    return getter and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)
 
 
 def is_tuple(cls: ast.ClassDef) -> bool:

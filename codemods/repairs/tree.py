@@ -15,7 +15,9 @@ from codemods.source import Source
 from codemods.suppress import skips_file
 
 _LONGEST = 24  # modules that one name is imported through
-_REFLECTION = frozenset(("globals", "locals", "eval", "exec"))
+_REFLECTION = frozenset(
+    ("globals", "locals", "eval", "exec", "vars()", "f_globals", "f_locals", "sys.modules", "__main__", "__import__")
+)
 
 
 def _names_enum(text: str) -> bool:
@@ -169,7 +171,7 @@ class Tree:
 
     def _is_reflected(self, variable: Variable) -> bool:
         """Say whether the file of a variable may read it without a name that tells: `globals()["BLOCK"]`."""
-        return any(node.id in _REFLECTION for node in nodes(self.scopes_of(variable.scope).tree, ast.Name))
+        return not _REFLECTION.isdisjoint(_spelled(self.scopes_of(variable.scope).tree))
 
     def _mentioning(self, name: str, path: str) -> Sequence[str]:
         if (name, path) not in self._mentions:
@@ -247,3 +249,19 @@ class Tree:
         if isinstance(statement, ast.ImportFrom):
             return f"{self._program.absolute(statement, self.path_of(statement))}.{alias.name}"
         return alias.name if alias.asname else alias.name.partition(".")[0]
+
+
+def _spelled(file: ast.Module) -> Iterator[str]:
+    """Yield the names in a file, its attributes, with the names that they are of, and calls of names without arguments."""
+    for node in nodes(file, ast.Name, ast.Attribute, ast.Call):
+        match node:
+            case ast.Name(id=name):
+                yield name
+            case ast.Attribute(value=ast.Name(id=holder), attr=name):
+                yield from (name, f"{holder}.{name}")
+            case ast.Attribute(attr=name):
+                yield name
+            case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
+                yield f"{name}()"
+            case _:
+                pass
