@@ -19,7 +19,7 @@ from beartype.vale import Is
 from jax import export
 from jaxtyping import Array, Float, Shaped, TypeCheckError, config, jaxtyped
 
-from shapecheck import ContractError, contract, enforce, observe, recall, relation
+from shapecheck import ContractError, RelationError, contract, enforce, observe, recall, relation
 from shapecheck.chip import chip_of
 
 
@@ -477,3 +477,58 @@ def test_an_alias_is_looked_into_for_validators() -> None:
     function(np.ones(2))
     with pytest.raises(ContractError, match="refused"):
         function(-np.ones(2))
+
+
+# ---- all together
+
+
+class Size(enum.IntEnum):
+    TWO = 2
+
+
+_MATRIX = np.ones((2, 4), np.float32)
+VALUES: list[Any] = [
+    *(1, True, 1.0, 2, 2.0, np.int64(2), np.float64(2), Size.TWO, None, "x", np.str_("x"), np.str_("y"), b"x", np.array(2)),
+    *((1, 2), (True, 2), (1.0, 2), (np.int64(1), 2), (1, Size.TWO), ("x", 1), (np.str_("x"), 1), {1: 2}, {True: 2}, {1.0: 2}),
+    *(_MATRIX, -_MATRIX, _MATRIX[:1], _MATRIX[0], _MATRIX.astype(np.int64), _MATRIX.astype(">f4"), jnp.asarray(_MATRIX)),
+    *(jax.ShapeDtypeStruct((2, 4), jnp.float32), jax.ShapeDtypeStruct((2.0, 4), jnp.float32), np.float32(1)),
+    *(Scaled(_MATRIX, _MATRIX), Scaled(_MATRIX, _MATRIX[:1]), Validated(_MATRIX), Validated(-_MATRIX)),
+    *(Cache(_MATRIX), Cache(_MATRIX, 1), Cache(_MATRIX[:1]), Mutable(_MATRIX), [_MATRIX, _MATRIX], [_MATRIX, _MATRIX[:1]]),
+]
+_Matrix: Any = Float[Any, "heads dim"]
+HINTS: list[Any] = [
+    *(Any, int, float, bool, int | None, Size, tuple[int, int], tuple[bool, int], tuple[str, int], Literal["x", 2]),
+    *(_Matrix, _Matrix | Scaled, _Matrix | None, Scaled, Validated, Cache, Cache | Mutable, list[_Matrix], Shaped[Any, "..."]),
+    *(Annotated[Float[np.ndarray, "heads dim"], _POSITIVE], Annotated[Any, Is[lambda x: type(x) is not bool]], dict[int, int]),
+]
+DEMANDS = [
+    "cache == 1",
+    "cache_type == 'int'",
+    "heads == 2",
+    "cache_dtype == 'float32'",
+    "cache_block == 2",
+    "cache_scales_heads == 2",
+]
+
+
+@pytest.mark.parametrize("hint", HINTS)
+def test_no_call_before_has_a_say_in_a_verdict(hint: Any) -> None:
+    def judging(demands: list[str]) -> Callable[..., Any]:
+        return contract(*demands)(_of(hint))
+
+    def accepts(function: Callable[..., Any], value: Any) -> bool:
+        try:
+            function(value)
+        except ContractError:
+            return False
+        return True
+
+    for demand in ["", *DEMANDS]:
+        try:
+            function = judging([demand] if demand else [])
+        except RelationError:
+            continue  # an argument so annotated has no such name
+        expected = [accepts(judging([demand] if demand else []), value) for value in VALUES]
+        for order in (range(len(VALUES)), reversed(range(len(VALUES)))):
+            wrong = [VALUES[each] for each in order if accepts(function, VALUES[each]) != expected[each]]
+            assert not wrong, demand
