@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.sharding import AbstractMesh, Mesh
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 
@@ -38,15 +38,24 @@ class Split:
             copies = max(devices // num_kv_heads, 1)
             heads, rows = P(self.batch_axis, self.heads_axis), P(self.batch_axis)
             pool = P(self.heads_axis if copies == 1 else None, self.pages_axis)
+            specs = (heads, pool, pool, rows, rows)
             return jax.shard_map(
                 attend if copies == 1 else functools.partial(self._attend_one_head, attend, copies),
                 mesh=self.mesh,
-                in_specs=(heads, pool, pool, rows, rows),
+                in_specs=specs,
                 out_specs=heads,
                 check_vma=False,  # Pallas' kernels do not say along which axes their results vary
-            )(q, k_pages, *others)
+            )(*map(self._placed, (q, k_pages, *others), specs))
 
         return attend_whole
+
+    def _placed(self, whole: Any, spec: P) -> Any:
+        """Split an array over the explicit axes of the mesh, as `jax.shard_map` does itself over all others."""
+        types = dict(zip(self.mesh.axis_names, self.mesh.axis_types, strict=True))
+        if AxisType.Explicit not in types.values():
+            return whole
+        explicit = P(*(axis if types.get(axis) is AxisType.Explicit else None for axis in spec))
+        return jax.tree.map(lambda leaf: jax.sharding.reshard(leaf, NamedSharding(self.mesh, explicit)), whole)
 
     def _attend_one_head(
         self,

@@ -203,6 +203,20 @@ def test_the_mesh_of_the_context(axis_type: AxisType, under_jit: bool) -> None:
     assert_resolved(np.asarray(out), attention(sequences(8, 4)))
 
 
+@pytest.mark.parametrize("data", [AxisType.Auto, AxisType.Explicit])
+@pytest.mark.parametrize("heads", [(8, 4), (8, 2)])
+def test_arrays_are_split_over_explicit_axes(heads: tuple[int, int], data: AxisType) -> None:
+    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(data, AxisType.Explicit))
+    function = functools.partial(attend, mesh=mesh, **AXES)
+    assert_resolved(np.asarray(function(call_of(*heads))), attention(sequences(*heads)))
+    assert_resolved(np.asarray(jax.jit(function)(call_of(*heads))), attention(sequences(*heads)))
+
+
+def test_what_is_no_mesh_is_refused() -> None:
+    with pytest.raises(ContractError, match="argument 'mesh' is refused"):
+        attend(call_of(8, 4), mesh="x", **AXES)
+
+
 @pytest.mark.parametrize("heads", [(8, 4), (8, 2)])
 def test_gradients_are_those_of_one_device(heads: tuple[int, int]) -> None:
     call = call_of(*heads)
