@@ -173,8 +173,8 @@ class Facts:
         for fact in self.known:
             if isinstance(fact, Compare) and fact.op == "<=":  # body + constant <= 0
                 constant = fact.term.constant
-                body = terms.subtract(fact.term, constant)
-                for term, interval in ((body, Interval(-inf, -constant)), (terms.negate(body), Interval(constant, inf))):
+                body = fact.term.body
+                for term, interval in ((body, Interval(-inf, -constant)), (body.negated, Interval(constant, inf))):
                     stated[term] = stated.get(term, Interval()) & interval
         return stated
 
@@ -182,7 +182,7 @@ class Facts:
         """The range that facts of this very term, or of it plus a constant, state."""
         if not self._stated:
             return Interval()
-        return self._stated.get(terms.subtract(value, value.constant), Interval()) + Interval(value.constant, value.constant)
+        return self._stated.get(value.body, Interval()) + Interval(value.constant, value.constant)
 
     def _atom_bounds(self, atom: Atom) -> Interval:
         if atom not in self._ranges:
