@@ -56,6 +56,12 @@ _BELOW = _Below({
 })  # fmt: skip
 
 
+def excerpt(node: ast.AST) -> str:
+    """Return the source of a node for a message, cut to a readable length."""
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes right below one in their order, but for operators and contexts; much faster than `ast`'s own."""
     return _BELOW[type(node)](node)
