@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -26,9 +25,9 @@ from codemods.repairs.tree import Tree
 from codemods.source import Source, Span
 from codemods.suppress import may_suppress
 from codemods.unreached import calls
-from codemods.values import Reason
+from codemods.values import Choice, Opaque, Reason
 from codemods.values import Value as AbstractValue
-from codemods.verdicts import Judge, Outcome, plain, shown
+from codemods.verdicts import Judge, Outcome, plain
 from shapecheck.chip import Chip
 from shapecheck.rule import Applicability, Rule, Verdict
 
@@ -108,7 +107,8 @@ def analyse(
     """
     program = Program(sources, root)
     sites = find_sites(program, sources, root, watch or (lambda path: None))
-    judges = {id(site): list(judges_of(site, chips)) for site in sites}
+    like: dict[Hashable, Judge] = {}
+    judges = {id(site): list(judges_of(site, chips, like)) for site in sites}
     explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
     tree = Tree(program, {source.path for source in sources} | editable)
     literals = Literals(Origins(tree), [judge for group in judges.values() for judge in group])
@@ -154,8 +154,9 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
                 elif path in wanted and held is not None:
                     key = (id(node), each.callee.contract.name)
                     interpreted = each.interpreted or program.interprets(path) or program.interprets(source.path)
-                    arrival = replace(each, interpreted=interpreted)
-                    sites.setdefault(key, Site(held, node, each.callee)).arrived.append(arrival)
+                    if key not in sites:
+                        sites[key] = Site(held, node, each.callee)
+                    sites[key].arrived.append(replace(each, interpreted=True) if interpreted else each)
             for node in execution.unfinished:
                 unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))
 
@@ -180,23 +181,39 @@ def _unreached(source: Source, node: ast.Call, callee: Callee, *, unfinished: bo
     return Site(source, node, callee, [nothing], unfinished, why)
 
 
-def judges_of(site: Site, chips: tuple[Chip, ...]) -> Iterator[Judge]:
-    """Yield a judge for each execution that reaches a site; executions that differ in nothing share one."""
+def judges_of(site: Site, chips: tuple[Chip, ...], like: dict[Hashable, Judge]) -> Iterator[Judge]:
+    """Yield a judge for each execution that reaches a site; executions that differ in nothing share one.
+
+    `like` are the first judges of executions that differ only in the site that they reach, of all sites.
+    """
     judges: dict[Hashable, Judge] = {}
     for arrival in site.arrived:
         values = (arrival.positional, *sorted(arrival.keywords.items(), key=itemgetter(0)), *arrival.case.items())
-        key = (arrival.callee.name, arrival.path, arrival.spread, arrival.expected, arrival.interpreted, *map(_distinct, values))
-        judge = Judge(arrival, chips)
-        with suppress(TypeError):  # a value that cannot be hashed
-            judge = judges.setdefault(key, judge)
-        if judge.arrival is not arrival:
+        key = (id(arrival.callee), arrival.path, arrival.spread, arrival.expected, arrival.interpreted, *map(_distinct, values))
+        try:
+            judge = judges.get(key)
+        except TypeError:  # a value that cannot be hashed
+            yield Judge(arrival, chips)
+            continue
+        if judge is None:
+            judge = judges[key] = Judge(arrival, chips, like.get(key))
+            like.setdefault(key, judge)
+        else:
             judge.arrivals.append(arrival)
         yield judge
 
 
 def _distinct(value: AbstractValue) -> Hashable:
     """Return a key that is the same only for the same value: 1, 1.0 and True are three."""
-    return tuple(map(_distinct, value)) if isinstance(value, tuple) else (type(value), value)
+    match value:
+        case tuple():
+            return tuple(map(_distinct, value))
+        case Choice(alternatives):
+            return tuple((formula, _distinct(each)) for formula, each in alternatives)
+        case Opaque():  # what is known of it besides its identity matters too
+            return (value, value.kind, value.pure, value.dtype, value.shaped, (type(value.default), value.default))
+        case _:
+            return type(value), value
 
 
 def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
@@ -207,7 +224,7 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
         yield from (Judged(rule, Verdict.UNPROVEN, [(judges[0], nothing)], nothing) for rule in judges[0].rules)
         return
     for rule in site.callee.rules:
-        outcomes = [(judge, judge.judge(rule)) for judge in judges if rule in judge.rules]
+        outcomes = [(judge, judge.judge(rule)) for judge in judges if judge.applies(rule)]
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
         if rule is FITS and of[Verdict.VIOLATED] and site.tries:
             caught = replace(of[Verdict.VIOLATED][0], reason=Reason("the code around the call catches a TypeError"))
@@ -261,7 +278,7 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
         fix = ProposedFix(Applicability.DISPLAY, advice) if advice else None
     return replace(
         finding,
-        values={name: Value(value, origin) for name, (value, origin) in shown(decisive.values).items()},
+        values={name: Value(value, origin) for name, (value, origin) in judge.shown(decisive.values).items()},
         reason=_worded(decisive.reason, site.source),
         advice=advice,
         counterexample=decisive.counterexample,

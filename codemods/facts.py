@@ -21,11 +21,26 @@ class Facts:
         self.known = tuple(dict.fromkeys(part for formula in known for part in conjuncts(formula)))
         self._index = frozenset(self.known)
         self._decided: dict[Formula, bool | None] = {}
+        self._allowed: dict[Formula, bool] = {}
         self._ranges: dict[Atom, Interval] = {}
 
     def given(self, formula: Formula) -> Facts:
         """Return the facts together with one more."""
         return self if formula in self._index else Facts((*self.known, formula))
+
+    def allow(self, formula: Formula) -> bool:
+        """Say whether a formula may hold, as far as can be told: each part of it together with those before."""
+        if formula not in self._allowed:
+            self._allowed[formula] = self._allow(formula)
+        return self._allowed[formula]
+
+    def _allow(self, formula: Formula) -> bool:
+        facts = self
+        for part in conjuncts(formula):
+            if facts.decide(part) is False:
+                return False
+            facts = facts.given(part)
+        return formula is not False
 
     def decide(self, formula: Formula) -> bool | None:
         """Return True if the formula follows, False if its opposite does, else None."""
@@ -187,8 +202,8 @@ class Facts:
         for fact in self.known:
             if isinstance(fact, Compare) and fact.op == "<=":  # body + constant <= 0
                 constant = fact.term.constant
-                body = terms.subtract(fact.term, constant)
-                for term, interval in ((body, Interval(-inf, -constant)), (terms.negate(body), Interval(constant, inf))):
+                body = fact.term.body
+                for term, interval in ((body, Interval(-inf, -constant)), (body.negated, Interval(constant, inf))):
                     stated[term] = stated.get(term, Interval()) & interval
         return stated
 
@@ -196,7 +211,7 @@ class Facts:
         """The range that facts of this very term, or of it plus a constant, state."""
         if not self._stated:
             return Interval()
-        return self._stated.get(terms.subtract(value, value.constant), Interval()) + Interval(value.constant, value.constant)
+        return self._stated.get(value.body, Interval()) + Interval(value.constant, value.constant)
 
     def _atom_bounds(self, atom: Atom) -> Interval:
         if atom not in self._ranges:

@@ -39,7 +39,7 @@ class Compare(_Formula):
 
     def __str__(self) -> str:
         constant = self.term.constant
-        body = terms.subtract(self.term, constant)
+        body = self.term.body
         if any(coefficient > 0 for _, coefficient in terms.monomials(body)):
             return f"{body} {self.op} {-constant}"
         return f"{terms.negate(body)} {'>=' if self.op == '<=' else self.op} {constant}"

@@ -17,35 +17,62 @@ _CHILDLESS = frozenset({ast.Name, ast.Constant})
 """More than half of the nodes of a file."""
 
 
-class _Fields(dict[type[ast.AST], tuple[str, ...]]):
-    """The fields of each kind of node that may hold nodes."""
+class _Below(dict[type[ast.AST], Callable[[Any], list[ast.AST]]]):
+    """For each kind of node, what returns the nodes right below one."""
 
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        fields = () if kind is ast.Constant else tuple(field for field in kind._fields if field not in _LEAVES)
-        return self.setdefault(kind, fields)
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any], list[ast.AST]]:
+        fields = tuple(field for field in kind._fields if field not in _LEAVES)
+
+        def below(node: Any) -> list[ast.AST]:
+            found: list[ast.AST] = []
+            for field in fields:
+                held = getattr(node, field, None)
+                if isinstance(held, ast.AST):
+                    found.append(held)
+                elif isinstance(held, list):
+                    found += [each for each in held if isinstance(each, ast.AST)]  # pyright: ignore[reportUnknownVariableType]
+            return found
+
+        return self.setdefault(kind, below)
 
 
-_FIELDS = _Fields()
+_BELOW = _Below({
+    # the most frequent kinds, none of whose fields is ever empty
+    ast.Name: lambda node: [],
+    ast.Constant: lambda node: [],
+    ast.Attribute: lambda node: [node.value],
+    ast.keyword: lambda node: [node.value],
+    ast.Expr: lambda node: [node.value],
+    ast.Starred: lambda node: [node.value],
+    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.UnaryOp: lambda node: [node.operand],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+    ast.Subscript: lambda node: [node.value, node.slice],
+    ast.Tuple: lambda node: [*node.elts],
+    ast.List: lambda node: [*node.elts],
+    ast.Assign: lambda node: [*node.targets, node.value],
+    ast.If: lambda node: [node.test, *node.body, *node.orelse],
+})  # fmt: skip
+
+
+def excerpt(node: ast.AST) -> str:
+    """Return the source of a node for a message, cut to a readable length."""
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes right below one in their order, but for operators and contexts; much faster than `ast`'s own."""
-    found: list[ast.AST] = []
-    for field in _FIELDS[type(node)]:
-        held = getattr(node, field, None)
-        if isinstance(held, ast.AST):
-            found.append(held)
-        elif isinstance(held, list):
-            found += [each for each in held if isinstance(each, ast.AST)]  # pyright: ignore[reportUnknownVariableType]
-    return found
+    return _BELOW[type(node)](node)
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """Return a node and all below it, level by level."""
     found = [node]
     for each in found:  # those that are added on the way have their turn as well
-        if type(each) not in _CHILDLESS:
-            found += children(each)
+        if (kind := type(each)) not in _CHILDLESS:
+            found += _BELOW[kind](each)
     return found
 
 
@@ -63,7 +90,7 @@ class Visitor(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         visitors = self._visitors
-        for child in children(node):
+        for child in _BELOW[type(node)](node):
             kind = type(child)
             if kind in visitors:
                 visitors[kind](self, child)
@@ -103,7 +130,7 @@ def _survey(tree: ast.AST) -> _Survey:
             else:
                 by_kind[kind] = [node]
             if kind not in _CHILDLESS:
-                below += children(node)
+                below += _BELOW[kind](node)
         levels += 1
         line = next((each.lineno for each in level if isinstance(each, ast.expr | ast.stmt)), line)
         level = below

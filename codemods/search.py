@@ -9,7 +9,7 @@ from typing import Any
 
 from codemods import formulas
 from codemods.formulas import Compare, Equals, Formula, Truthy
-from codemods.terms import Symbol
+from codemods.terms import Symbol, atoms
 
 _MAX_SYMBOLS = 4
 _TRIALS = 4000  # of combinations, in all
@@ -25,12 +25,10 @@ def counterexample(formula: Formula, known: Sequence[Formula]) -> dict[str, Any]
 
 @lru_cache(maxsize=4096)  # the cases of a test ask the same over and over
 def _search(formula: Formula, relevant: tuple[Formula, ...]) -> dict[str, Any] | None:
-    symbols = sorted(set().union(formulas.integers(formula), *map(formulas.integers, relevant)), key=lambda each: each.text)
-    coins = [
-        leaf
-        for leaf in dict.fromkeys(leaf for each in (formula, *relevant) for leaf in formulas.leaves(each))
-        if isinstance(leaf, Equals | Truthy)
-    ]
+    leaves = dict.fromkeys(leaf for each in (formula, *relevant) for leaf in formulas.leaves(each))
+    unknown = dict.fromkeys(atom for leaf in leaves if isinstance(leaf, Compare) for atom in atoms(leaf.term))
+    symbols = sorted((atom for atom in unknown if isinstance(atom, Symbol)), key=lambda each: each.text)
+    coins = [leaf for leaf in leaves if isinstance(leaf, Equals | Truthy)]
     if max(len(symbols), len(coins)) > _MAX_SYMBOLS or any(symbol.text == "quotient" for symbol in symbols):
         return None
     tossed = [dict(zip(coins, outcomes, strict=True)) for outcomes in itertools.product((True, False), repeat=len(coins))]

@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 MAX_BITS = 512  # an int beyond this is nobody's size; it only eats time and memory
+MAX_MONOMIALS = 32
+TOO_LONG = "an expression too long to reason about"
 
 
 class TermError(Exception):
@@ -92,6 +94,15 @@ class Term:
         factors, coefficient = self.monomials[0]  # in their order, the constant one comes first
         return 0 if factors else coefficient
 
+    @cached_property
+    def body(self) -> Term:
+        """The term without its constant."""
+        return Term(self.monomials[1:]) if self.constant else self
+
+    @cached_property
+    def negated(self) -> Term:
+        return Term(tuple((factors, -coefficient) for factors, coefficient in self.monomials))
+
     def __str__(self) -> str:
         text = ""
         for factors, coefficient in sorted(self.monomials, key=lambda pair: -len(pair[0])):
@@ -114,8 +125,8 @@ def _polynomial(coefficients: Mapping[Monomial, int]) -> Int:
         return 0
     if len(kept) == 1 and () in kept:
         return bounded(kept[()])
-    if len(kept) > 32 or max(map(len, kept)) > 8:
-        raise TermError("an expression too long to reason about")
+    if len(kept) > MAX_MONOMIALS or max(map(len, kept)) > 8:
+        raise TermError(TOO_LONG)
     if len(kept) == 1:
         return Term(tuple(kept.items()))
     return Term(tuple(sorted(kept.items(), key=lambda pair: tuple(map(str, pair[0])))))
@@ -162,12 +173,23 @@ def single(value: Int) -> Atom | None:
 
 
 def add(left: Int, right: Int) -> Int:
-    if isinstance(left, int) and isinstance(right, int):
-        return bounded(left + right)
+    if isinstance(left, int):
+        return bounded(left + right) if isinstance(right, int) else _plus(right, left)
+    if isinstance(right, int):
+        return _plus(left, right)
     total = dict(monomials(left))
     for factors, coefficient in monomials(right):
         total[factors] = total.get(factors, 0) + coefficient
     return _polynomial(total)
+
+
+def _plus(term: Term, number: int) -> Term:
+    constant, parts = term.constant + number, term.body.monomials
+    if not constant:
+        return term.body
+    if len(parts) == MAX_MONOMIALS:
+        raise TermError(TOO_LONG)
+    return Term((((), constant), *parts))
 
 
 def multiply(left: Int, right: Int) -> Int:
@@ -182,7 +204,7 @@ def multiply(left: Int, right: Int) -> Int:
 
 
 def negate(value: Int) -> Int:
-    return multiply(value, -1)
+    return value.negated if isinstance(value, Term) else bounded(-value)
 
 
 def subtract(left: Int, right: Int) -> Int:

@@ -30,12 +30,9 @@ def _imported(tree: ast.Module) -> Mapping[str, str]:
         for alias in node.names:
             root = alias.name if alias.asname else alias.name.partition(".")[0]
             paths.setdefault(alias.asname or root, set()).add(root)
-    others = {
-        name
-        for node in nodes(tree, *BINDERS)
-        if not isinstance(node, ast.alias) and not (isinstance(node, ast.Name) and node.id not in paths)
-        for name in bindings(node)
-    }
+    others = {node.id for node in nodes(tree, ast.Name) if node.id in paths and not isinstance(node.ctx, ast.Load)}
+    kinds = [kind for kind in BINDERS if kind not in (ast.alias, ast.Name)]
+    others |= {name for node in nodes(tree, *kinds) for name in bindings(node)}
     return {name: next(iter(found)) for name, found in paths.items() if len(found) == 1 and name not in others}
 
 

@@ -35,7 +35,7 @@ class Outcome:
 
     Attributes:
         verdict: the verdict.
-        values: the value of each name of the relation, in the alternative that decided, with its origin.
+        values: the value of each name of the relation, in the alternative that decided.
         known: the values of all names of the call that are constants, in that alternative.
         reason: why it is unproven.
         failing: the values under which it is known to fail.
@@ -43,7 +43,7 @@ class Outcome:
     """
 
     verdict: Verdict
-    values: Mapping[str, tuple[Value, str]] = field(default_factory=dict[str, tuple[Value, str]])
+    values: Mapping[str, Value] = field(default_factory=dict[str, Value])
     known: Mapping[str, Any] = field(default_factory=dict[str, Any])
     reason: Reason | None = None
     failing: Mapping[str, Any] | None = None
@@ -56,41 +56,59 @@ class Outcome:
 
 
 class Judge:
-    """Judges the rules of a kernel's contract in one execution that reaches it; `arrivals` are all that do not differ."""
+    """Judges the rules of a kernel's contract in one execution that reaches it; `arrivals` are all that do not differ.
 
-    def __init__(self, arrival: Arrival, chips: Sequence[Chip]) -> None:
+    `like` judges an execution that reaches another call in the same way, and with the same values.
+    """
+
+    def __init__(self, arrival: Arrival, chips: Sequence[Chip], like: Judge | None = None) -> None:
         self.arrival = arrival
         self.arrivals = [arrival]
+        self._like = like
         self.callee = arrival.callee
         self.arguments = geometry.bind(self.callee, arrival)
         self.nodes = geometry.nodes(self.callee, arrival)
         self.chips = chips
         self._outcomes: dict[Rule, Outcome] = {}
-        self._origins: dict[str, str] = {}
         self.conditional = any(condition.branch for condition in arrival.path)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply: those about a chip or about elements only where these are known."""
+        if self._like is not None:
+            return self._like.rules
         contract = self.callee.contract
         on_tpu = (self.callee.on_tpu or bool(self.chips)) and not self.arrival.interpreted and contract.uses_tpu(self.constants)
         places = [chip.facts for chip in self.chips] or [{}]
         found = {id(rule) for facts in places for rule in contract.applicable({**self._held, **facts, ON_TPU: on_tpu})}
         return (*(rule for rule in contract.rules if id(rule) in found), FITS)
 
+    @cached_property
+    def _applicable(self) -> frozenset[Rule]:
+        return self._like._applicable if self._like is not None else frozenset(self.rules)
+
+    def applies(self, rule: Rule) -> bool:
+        """Say whether a rule applies: to look through `rules` takes longer."""
+        return rule in self._applicable
+
     def judge(self, rule: Rule) -> Outcome:
         """Return the verdict of a rule: over all alternatives of the arguments that it speaks of, on every chip."""
         if rule not in self._outcomes:
-            outcome = self._fits() if rule is FITS else self._judge(rule)
-            if outcome.verdict is Verdict.VIOLATED and rule is not FITS and geometry.type_error(self.callee, self.arrival):
-                outcome = Outcome(Verdict.UNPROVEN, reason=Reason("the arguments do not fit the parameters", *self._place()))
-            self._outcomes[rule] = outcome
+            known = self._like.judge(rule) if self._like is not None else None
+            proven = known is not None and known.verdict is Verdict.PROVEN  # what any other outcome tells is of one place
+            self._outcomes[rule] = known if known is not None and proven else self._judge_anew(rule)
         return self._outcomes[rule]
+
+    def _judge_anew(self, rule: Rule) -> Outcome:
+        outcome = self._fits() if rule is FITS else self._judge(rule)
+        if outcome.verdict is Verdict.VIOLATED and rule is not FITS and geometry.type_error(self.callee, self.arrival):
+            return Outcome(Verdict.UNPROVEN, reason=Reason("the arguments do not fit the parameters", *self._place()))
+        return outcome
 
     def _fits(self) -> Outcome:
         """Say whether the arguments fit the signature."""
         error = geometry.type_error(self.callee, self.arrival)
-        values = {TYPE_ERROR: (error, "")}
+        values = {TYPE_ERROR: error}
         if error is None and self.arrival.spread:
             return Outcome(Verdict.UNPROVEN, reason=Reason("not all arguments of the call are known", *self._place()))
         if error is None:
@@ -138,7 +156,7 @@ class Judge:
             return violated[0][1]
         if violated:
             condition, first = violated[0]
-            shown = {name: value for name, (value, _) in first.values.items() if is_constant(value)}
+            shown = {name: value for name, value in first.values.items() if is_constant(value)}
             return Outcome(Verdict.UNPROVEN, first.values, first.known, self._condition(condition), shown)
         return worst[0]
 
@@ -180,23 +198,22 @@ class Judge:
         constants: Mapping[str, Any],
         known: Sequence[Formula],
     ) -> Outcome:
-        named = {name: self._value(name, held, arguments) for name in relation.names}
-        values = {name: (value, self.origin(name)) for name, value in named.items()}
-        if all(_is_known(value) for value in named.values()):
-            verdict = Verdict.of(relation.evaluate(named))
+        values = {name: self._value(name, held, arguments) for name in relation.names}
+        if all(_is_known(value) for value in values.values()):
+            verdict = Verdict.of(relation.evaluate(values))
             reason = Reason("it divides by 0, or compares what cannot be compared") if verdict is Verdict.UNPROVEN else None
             return Outcome(verdict, values, constants, reason)
-        formula = _formula_of(relation, tuple((name, type(value), value) for name, value in named.items()))
+        formula = _formula_of(relation, tuple((name, type(value), value) for name, value in values.items()))
         if formula is None:
-            return Outcome(Verdict.UNPROVEN, values, constants, _reason(named.values()))
+            return Outcome(Verdict.UNPROVEN, values, constants, _reason(values.values()))
         used = set().union(*map(integers, (formula, *known)))
         facts = [*known, *(fact for array in self.callee.contract.arrays
                            for fact in geometry.shape_facts(array, arguments.get(array.name), used))]  # fmt: skip
         outcome = follows(formula, facts)
         if outcome is not None:
             return Outcome(Verdict.of(outcome), values, constants)
-        seen = not any(map(geometry.is_missing, named.values()))  # what is not there has no value to give as an example
-        reason = _reason(named.values())
+        seen = not any(map(geometry.is_missing, values.values()))  # what is not there has no value to give as an example
+        reason = _reason(values.values())
         return Outcome(Verdict.UNPROVEN, values, constants, reason, question=(formula, facts) if seen else None)
 
     @cached_property
@@ -220,18 +237,22 @@ class Judge:
         return geometry.missing(name, argument, arguments.get(argument, UNKNOWN), self.nodes.get(argument), self.arrival)
 
     def origin(self, name: str) -> str:
-        """Return the expression that a name's value comes from, in the words of the call where it has them."""
-        if name not in self._origins:
-            self._origins[name] = self._origin(name)
-        return self._origins[name]
-
-    def _origin(self, name: str) -> str:
-        origin = self.callee.contract.origins[name]
+        """Return the expression that a name's value comes from, in the words of the call where it has them; empty for none."""
+        origin = self.callee.contract.origins.get(name, "")
         argument = self.callee.contract.owners.get(name, "")
         node = self.nodes.get(argument)
         if node is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return ast.unparse(node) if node is not None and origin == argument else origin
         return ast.unparse(node) + origin.removeprefix(argument) if origin.startswith(argument) else origin
+
+    def shown(self, values: Mapping[str, Value]) -> dict[str, tuple[Any, str]]:
+        """Return values with their origins for a report: of an unknown one, what is known of it stands for the origin."""
+        return {
+            name: (value, self.origin(name))
+            if _is_known(value)
+            else (UNKNOWN, self.origin(name) if isinstance(value, Opaque) else describe(value))
+            for name, value in values.items()
+        }
 
 
 @lru_cache(maxsize=4096)  # the cases of a test ask the same over and over
@@ -260,14 +281,6 @@ def _reason(values: Any) -> Reason | None:
                 if isinstance(symbol.reason, Reason):
                     return symbol.reason
     return None
-
-
-def shown(values: Mapping[str, tuple[Value, str]]) -> dict[str, tuple[Any, str]]:
-    """Return values with their origins for a report: of an unknown one, what is known of it stands for the origin."""
-    return {
-        name: (value, origin) if _is_known(value) else (UNKNOWN, origin if isinstance(value, Opaque) else describe(value))
-        for name, (value, origin) in values.items()
-    }
 
 
 def plain(value: Value) -> Any:

@@ -145,6 +145,9 @@ class Rule:
     chips: tuple[str, ...] = ()
     per_device: bool = False
 
+    def __hash__(self) -> int:  # rules are keys, and seldom share so much
+        return hash((self.code, self.name, self.message))
+
     @property
     def is_hint(self) -> bool:
         """Whether a call that breaks it may be meant as it is."""

@@ -74,7 +74,7 @@ class Comparison:
         sources = [Source(str(root / file), (root / file).read_bytes()) for file in files]
         sites = analyse.find_sites(Program(sources, root), sources, root, lambda path: None)
         self.sites = {_position(site): site for site in sites}
-        self.judges = {at: list(analyse.judges_of(site, ())) for at, site in self.sites.items()}
+        self.judges = {at: list(analyse.judges_of(site, (), {})) for at, site in self.sites.items()}
         self.compared: dict[Position, int] = {}
         self.wrong: dict[str, None] = {}
         for record in records:

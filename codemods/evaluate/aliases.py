@@ -8,13 +8,14 @@ gives.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from codemods.nodes import Visitor, children, nodes, walk
 
 _ANEW = frozenset({"len", "sum", "min", "max", "range", "int", "str", "float", "bool", "isinstance", "print", "repr", "id",
                    "type", "hasattr", "hash", "round", "abs", "divmod", "pow", "open"})  # fmt: skip
+_NO_OBJECTS = (ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda)
 
 
 def parameters_of(node: Any) -> list[str]:
@@ -72,7 +73,7 @@ class Aliases(Visitor):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
 
     def _may_be(self, target: ast.expr, value: ast.expr) -> None:
-        sources = set(self._stood_for(value))
+        sources = self._stood_for(value)
         if isinstance(target, ast.Name):
             name = self._name(target.id)
             self.aliases.setdefault(name, set()).update(sources - {name})
@@ -85,33 +86,32 @@ class Aliases(Visitor):
                 for name in self._stood_for(part.value):
                     self.aliases.setdefault(name, set()).update(sources - {name})
 
-    def _stood_for(self, node: ast.expr) -> Iterator[str]:
-        """Yield the names of the objects that the value of an expression may be, or be a part of, or hold."""
-        match node:
-            case ast.Name(id):
-                yield self._name(id)
-            case ast.Attribute(value, attr):
-                yield f".{attr}"
-                yield from self._stood_for(value)
-            case ast.Call(func=ast.Name(name)) if name in _ANEW:
-                pass
-            case ast.Call(func=function, args=arguments, keywords=keywords):
-                yield f"{called_name(node)}()"
-                if isinstance(function, ast.Attribute):
-                    yield from self._stood_for(function.value)
-                for each in (*arguments, *(keyword.value for keyword in keywords)):
-                    yield from self._stood_for(each)
-            case ast.Compare() | ast.Constant() | ast.JoinedStr() | ast.Lambda():
-                pass
-            case ast.Subscript(value):
-                yield from self._stood_for(value)
-            case ast.IfExp(_, body, orelse):
-                yield from self._stood_for(body)
-                yield from self._stood_for(orelse)
-            case _:
-                for part in children(node):
-                    if isinstance(part, ast.expr):
-                        yield from self._stood_for(part)
+    def _stood_for(self, node: ast.expr) -> set[str]:
+        """Return the names of the objects that the value of an expression may be, or be a part of, or hold."""
+        found: set[str] = set()
+        rest: list[ast.AST] = [node]
+        while rest:
+            part = rest.pop()
+            if isinstance(part, ast.Name):
+                found.add(self._name(part.id))
+            elif isinstance(part, ast.Attribute):
+                found.add(f".{part.attr}")
+                rest.append(part.value)
+            elif isinstance(part, ast.Call):
+                if isinstance(part.func, ast.Name) and part.func.id in _ANEW:
+                    continue
+                found.add(f"{called_name(part)}()")
+                if isinstance(part.func, ast.Attribute):
+                    rest.append(part.func.value)
+                rest += part.args
+                rest += [keyword.value for keyword in part.keywords]
+            elif isinstance(part, ast.Subscript):
+                rest.append(part.value)
+            elif isinstance(part, ast.IfExp):
+                rest += (part.body, part.orelse)
+            elif not isinstance(part, _NO_OBJECTS):
+                rest += [each for each in children(part) if isinstance(each, ast.expr)]
+        return found
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from codemods.evaluate import iteration
 from codemods.evaluate.library import Unmodelled
+from codemods.nodes import excerpt
 from codemods.values import DictRef, Value
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class Arguments:
     @property
     def text(self) -> str:
         """The call, for a message."""
-        text = ast.unparse(self.node) if self.node is not None else "a call"
-        return text if len(text) <= 60 else text[:57] + "..."
+        return excerpt(self.node) if self.node is not None else "a call"
 
 
 def arguments_of(machine: Machine, node: ast.Call) -> Arguments:

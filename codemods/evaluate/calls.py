@@ -113,6 +113,8 @@ def _of_any_width(arguments: Arguments) -> Arguments:
 
 def _with_kinds(machine: Machine, arguments: Arguments) -> Arguments:
     """Take note of the unknown arguments that a guard has found to be integers. It takes True for one, as an annotation does."""
+    if not any(isinstance(value, Opaque) for value in (*arguments.positional, *arguments.keywords.values())):
+        return arguments
     asked = {each.key for condition in machine.state.path for each in conjuncts(condition.formula) if isinstance(each, Truthy)}
 
     def seen(value: Value) -> Value:

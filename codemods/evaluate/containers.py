@@ -87,7 +87,7 @@ def forget(machine: Machine, container: ListRef | DictRef | Parser, text: str, w
     machine.state.cells[(container.id, "contents")] = machine.unknown(text, why, node)
 
 
-def item_of_any(machine: Machine, value: Value, index: Value, text: str) -> Value:
+def item_of_any(machine: Machine, value: Value, index: Value, text: str | ast.expr) -> Value:
     """Return `value[index]`, where each may be one of several values."""
     if isinstance(value, Choice) or isinstance(index, Choice):
         for each in (each for _, each in value.alternatives) if isinstance(value, Choice) else (value,):

@@ -115,7 +115,7 @@ class Execution:
         return machine
 
     def _keep(self, machine: Machine, case: Mapping[str, Any] | None = None) -> None:
-        self.arrived += [replace(arrival, case=case or {}) for arrival in machine.arrivals]
+        self.arrived += [replace(arrival, case=case) if case else arrival for arrival in machine.arrivals]
         self._allowance -= machine.steps
 
     def _main(self, module: Machine, scope_id: int) -> None:

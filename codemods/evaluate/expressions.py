@@ -23,6 +23,7 @@ from codemods.evaluate import (
 from codemods.evaluate.calls import evaluate_call
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
+from codemods.nodes import excerpt
 from codemods.values import COUNTER, Array, Choice, DictRef, Instance, ListRef, SetRef, Slice, Value, is_constant
 
 if TYPE_CHECKING:
@@ -44,20 +45,14 @@ def _constant(machine: Machine, node: ast.Constant) -> Value:
     return machine.unknown(repr(node.value), "a complex number", node)
 
 
-def _text(node: ast.expr) -> str:
-    """Return the source of an expression for a message, cut to a readable length."""
-    text = ast.unparse(node)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _attribute(machine: Machine, node: ast.Attribute) -> Value:
     receiver = machine.evaluate(node.value)
-    return machine.spread(lambda each: objects.attribute(machine, each, node.attr, node), receiver, text=_text(node))
+    return machine.spread(lambda each: objects.attribute(machine, each, node.attr, node), receiver, text=node)
 
 
 def _subscript(machine: Machine, node: ast.Subscript) -> Value:
     receiver, index = machine.evaluate(node.value), machine.evaluate(node.slice)
-    return containers.item_of_any(machine, receiver, index, _text(node))
+    return containers.item_of_any(machine, receiver, index, node)
 
 
 def _slice(machine: Machine, node: ast.Slice) -> Value:
@@ -67,7 +62,7 @@ def _slice(machine: Machine, node: ast.Slice) -> Value:
 
 def _binary(machine: Machine, node: ast.BinOp) -> Value:
     left, right = (_number(machine.evaluate(side)) for side in (node.left, node.right))
-    return machine.spread(lambda a, b: arithmetic(machine, node.op, a, b), left, right, text=_text(node))
+    return machine.spread(lambda a, b: arithmetic(machine, node.op, a, b), left, right, text=node)
 
 
 def _number(value: Value) -> Value:
@@ -110,7 +105,7 @@ def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
     operand = machine.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
         return formulas.invert(machine.truth(operand))
-    return machine.spread(lambda value: operators.unary(node.op, value), operand, text=_text(node))
+    return machine.spread(lambda value: operators.unary(node.op, value), operand, text=node)
 
 
 def _boolean(machine: Machine, node: ast.BoolOp) -> Value:
@@ -132,7 +127,7 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
     def rest(position: int, left: Value) -> Value:
         right = machine.evaluate(node.comparators[position])
         op = node.ops[position]
-        link = machine.spread(lambda a, b: compare(machine, op, a, b), left, right, text=_text(node))
+        link = machine.spread(lambda a, b: compare(machine, op, a, b), left, right, text=node)
         if position == len(node.ops) - 1:
             return link
         if isinstance(node.comparators[position + 1], ast.Constant | ast.Name):  # which is the same to evaluate or not
@@ -207,7 +202,7 @@ def _display(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
             try:
                 parts += iteration.elements(machine, machine.evaluate(element.value))
             except Unmodelled as why:
-                return machine.unknown(_text(node), str(why), element)
+                return machine.unknown(excerpt(node), str(why), element)
         else:
             parts.append(machine.evaluate(element))
     if isinstance(node, ast.Tuple):
@@ -228,19 +223,19 @@ def _dict(machine: Machine, node: ast.Dict) -> Value:
         elif isinstance(held, DictRef) and (contents := machine.contents(held)) is not None:
             items += contents
         else:
-            return machine.unknown(_text(node), "what is unpacked into the dict is not known", value)
+            return machine.unknown(excerpt(node), "what is unpacked into the dict is not known", value)
     specials.may_run(machine, *(key for key, _ in items), node=node)
     try:
         return containers.make_dict(machine, items)
     except Unmodelled as why:
-        return machine.unknown(_text(node), str(why), node)
+        return machine.unknown(excerpt(node), str(why), node)
 
 
 def _format(machine: Machine, node: ast.JoinedStr) -> Value:
     parts = [machine.evaluate(part) for part in node.values]
     if all(isinstance(part, str) for part in parts) and sum(map(len, parts)) < 10_000:
         return "".join(parts)
-    return machine.unknown(_text(node), "a formatted string", node, pure=True)
+    return machine.unknown(excerpt(node), "a formatted string", node, pure=True)
 
 
 def _formatted(machine: Machine, node: ast.FormattedValue) -> Value:
@@ -249,7 +244,7 @@ def _formatted(machine: Machine, node: ast.FormattedValue) -> Value:
         for name in ("__format__", "__str__", "__repr__"):
             objects.special(machine, value, name, *[""] * (name == "__format__"))
     plain = isinstance(value, str | int) and node.format_spec is None and node.conversion == -1
-    return str(value) if plain else machine.unknown(_text(node.value), "a formatted string", node, pure=True)
+    return str(value) if plain else machine.unknown(excerpt(node.value), "a formatted string", node, pure=True)
 
 
 def _lambda(machine: Machine, node: ast.Lambda) -> Value:
@@ -262,7 +257,7 @@ def _starred(machine: Machine, node: ast.Starred) -> Value:
 
 def _await(machine: Machine, node: ast.Await) -> Value:
     havoc.leak(machine, machine.evaluate(node.value))
-    return machine.unknown(_text(node), "what is awaited is not followed", node)
+    return machine.unknown(excerpt(node), "what is awaited is not followed", node)
 
 
 _EVALUATORS: Mapping[type[ast.expr], Callable[[Any, Any], Value]] = {

@@ -19,7 +19,8 @@ from codemods.evaluate import operators
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.memory import Cell, Cells, Memory
 from codemods.evaluate.state import UNBOUND, Condition, State, choose, guard, merge
-from codemods.formulas import Formula, both, conjuncts, either
+from codemods.formulas import Formula, both, either
+from codemods.nodes import excerpt
 from codemods.terms import Term, TermError
 from codemods.values import (
     Array,
@@ -212,12 +213,7 @@ class Machine:
     def possible(self, formula: Formula) -> bool:
         """Say whether a condition may hold here, as far as can be told."""
         self.step(len(self.state.path) + formulas.size(formula))
-        facts = self.state.facts
-        for part in conjuncts(formula):
-            if facts.decide(part) is False:
-                return False
-            facts = facts.given(part)
-        return formula is not False
+        return self.state.facts.allow(formula)
 
     def truth(self, value: Value) -> Formula:
         """Return the condition under which a value counts as true."""
@@ -324,8 +320,8 @@ class Machine:
             return arrived[0][1]
         return choose((guard(state, len(base.path)), value) for state, value in arrived)
 
-    def spread(self, function: Callable[..., Value], *operands: Value, text: str = "") -> Value:
-        """Apply `function` to each possible combination of the alternatives of its operands."""
+    def spread(self, function: Callable[..., Value], *operands: Value, text: str | ast.expr = "") -> Value:
+        """Apply `function` to each possible combination of the alternatives of its operands; `text` is what messages call it."""
         if not any(isinstance(operand, Choice) for operand in operands):
             return self._attempt(function, operands, text)
         combinations: list[tuple[Formula, tuple[Value, ...]]] = [(True, ())]
@@ -339,7 +335,8 @@ class Machine:
                 if (condition := both(formula, also)) is not False
             ]
             if len(combinations) > MAX_COMBINATIONS:
-                return self.unknown(text, f"`{text}` may have more than {MAX_COMBINATIONS} values")
+                shown = _shown(text)
+                return self.unknown(shown, f"`{shown}` may have more than {MAX_COMBINATIONS} values")
         results: list[tuple[Formula, Value]] = []
         for formula, chosen in combinations:
             if self.possible(formula):
@@ -351,7 +348,7 @@ class Machine:
             raise Dies
         return choose(results)
 
-    def _attempt(self, function: Callable[..., Value], operands: Sequence[Value], text: str) -> Value:
+    def _attempt(self, function: Callable[..., Value], operands: Sequence[Value], text: str | ast.expr) -> Value:
         from codemods.evaluate import havoc
 
         try:
@@ -362,5 +359,9 @@ class Machine:
             havoc.leak_elements(self, *operands)  # the result may be one of them
             source = next((operand for operand in operands if isinstance(operand, Opaque)), None)
             if source is not None:  # what made the operand unknown says more than the operation on it
-                return Opaque((self.new_id(),), text or source.text, source.reason, pure=source.pure)
-            return self.unknown(text, str(why))
+                return Opaque((self.new_id(),), _shown(text) or source.text, source.reason, pure=source.pure)
+            return self.unknown(_shown(text), str(why))
+
+
+def _shown(text: str | ast.expr) -> str:
+    return text if isinstance(text, str) else excerpt(text)  # which takes long, and is seldom asked for

@@ -83,7 +83,8 @@ class Program:
         self.left_out = 0  # modules that were not executed to their end
         self._root = root
         self._wide: dict[str, bool] = {}
-        self._roots = [str(root), *(_import_root(path) for path in self._sources)]
+        self._import_roots = {path: _import_root(path) for path in self._sources}
+        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
         self._interprets: dict[str, bool] = {}
         self._conftests: dict[str, list[str]] = {}
@@ -149,8 +150,9 @@ class Program:
 
     def find(self, module: str, importer: str) -> str | None:
         """Return the file of a module of the tree by its absolute dotted name; None for a foreign module."""
-        roots = (_import_root(importer), *self._roots)
-        for start in dict.fromkeys(roots):
+        if importer not in self._import_roots:
+            self._import_roots[importer] = _import_root(importer)
+        for start in dict.fromkeys((self._import_roots[importer], *self._roots)):
             key = (start, module)
             if key not in self._found:
                 self._found[key] = _module_file(Path(start), module)

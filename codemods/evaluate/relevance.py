@@ -109,12 +109,14 @@ class _Reader:
         self.bindings: list[tuple[set[Word], set[Word]]] = []
         self.mentioned: dict[int, set[Word]] = {}
         self._locals: list[tuple[int, set[str]]] = []  # of the functions around, the innermost last
+        self._words: dict[str, Word] = {}  # those that names have stood for in the innermost function
 
     def _word(self, name: str) -> Word:
-        for owner, names in reversed(self._locals):
-            if name in names:
-                return owner, name
-        return (0, name) if name in self._namesakes else name
+        if name not in self._words:
+            owners = (owner for owner, names in reversed(self._locals) if name in names)
+            owner = next(owners, 0 if name in self._namesakes else None)
+            self._words[name] = name if owner is None else (owner, name)
+        return self._words[name]
 
     def mentions_in(self, node: ast.AST) -> set[Word]:
         """Return the words that stand in a piece of source."""
@@ -123,11 +125,13 @@ class _Reader:
         while rest:  # an expression may be nested deeper than Python's stack is
             part = rest.pop()
             if type(part) is ast.Name:  # most nodes are names
-                found.add(self._word(part.id))
+                found.add(self._words.get(part.id) or self._word(part.id))
+                continue
+            if type(part) is ast.Attribute:
+                found.add(part.attr)
+                rest.append(part.value)
                 continue
             if type(part) not in _BINDING:
-                if type(part) is ast.Attribute:
-                    found.add(part.attr)
                 rest += children(part)
                 continue
             match part:
@@ -166,10 +170,12 @@ class _Reader:
         outside = [*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())]
         found = set[Word]().union(*(self.mentions_in(part) for part in outside if part is not None))
         self._locals.append((id(node), Bindings.of(node).bound))
+        around, self._words = self._words, {}
         for part in node.body if isinstance(node.body, list) else [node.body]:
             self.mentioned[id(part)] = self.mentions_in(part)
             found |= self.mentioned[id(part)]
         self._locals.pop()
+        self._words = around
         self.mentioned[id(node)] = found
         if not isinstance(node, ast.Lambda):
             self.bindings.append(({self._word(node.name)}, found))

@@ -41,12 +41,19 @@ class State:
 
     __slots__ = ("_facts", "cells", "epoch", "path", "shared")
 
-    def __init__(self, cells: Cells, shared: Mapping[Cell, Value], path: tuple[Condition, ...] = (), epoch: int = 0) -> None:
+    def __init__(
+        self,
+        cells: Cells,
+        shared: Mapping[Cell, Value],
+        path: tuple[Condition, ...] = (),
+        epoch: int = 0,
+        facts: Facts | None = None,
+    ) -> None:
         self.cells = cells
         self.shared = shared
         self.path = path
         self.epoch = epoch  # counts the calls of unknown code, after which attributes may have changed
-        self._facts: Facts | None = None
+        self._facts = facts  # what the path says, once somebody has asked
 
     @property
     def facts(self) -> Facts:
@@ -64,17 +71,16 @@ class State:
         return {cell for cell, value in self.cells.items() if base.read(cell) is not value}
 
     def fork(self) -> State:
-        return State(self.cells.copy(), self.shared, self.path, self.epoch)
+        return State(self.cells.copy(), self.shared, self.path, self.epoch, self._facts)
 
     def assume(self, formula: Formula, *, branch: bool) -> State | None:
         """Return a copy in which `formula` holds, or None if it cannot."""
         outcome = self.facts.decide(formula)
         if outcome is False:
             return None
-        copy = self.fork()
-        if outcome is None:
-            copy.path += (Condition(formula, branch),)
-        return copy
+        if outcome is True:
+            return self.fork()
+        return State(self.cells.copy(), self.shared, (*self.path, Condition(formula, branch)), self.epoch)
 
 
 def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> tuple[State, int] | None:
@@ -101,9 +107,11 @@ def merge(base: State, exits: Sequence[State | None], *, elsewhere: bool) -> tup
     guards = [guard(state, start) for state in arrived]
     reached = either(*guards)
     known = reached if size(reached) <= MAX_CONDITION else True  # to know less is always sound
-    path = base.path if reached is True else (*base.path, Condition(known, elsewhere))
     cells, differing = _merge_cells(guards, arrived)
-    return State(cells, base.shared, path, max(state.epoch for state in arrived)), differing
+    epoch = max(state.epoch for state in arrived)
+    if reached is True:
+        return State(cells, base.shared, base.path, epoch, base.facts), differing
+    return State(cells, base.shared, (*base.path, Condition(known, elsewhere)), epoch), differing
 
 
 def guard(state: State, start: int) -> Formula:

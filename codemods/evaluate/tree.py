@@ -58,6 +58,11 @@ class File:
         """Say whether a name stands in the file, as a whole word."""
         return name in self.data and re.search(rb"\b" + re.escape(name) + rb"\b", self.data) is not None
 
+    @cached_property
+    def stem(self) -> bytes:
+        """The last part of its name as a module."""
+        return _stem(self.path)
+
     @classmethod
     def read(cls, path: str) -> File | None:
         """Read a file; None if that is not possible."""
@@ -89,8 +94,8 @@ class File:
     @cached_property
     def lasting(self) -> frozenset[str]:
         """The names that it sets for good."""
-        found = [name for receiver, name in _STORES.findall(self.data) if receiver not in (b"self", b"cls")]
-        for several in _SEVERAL.findall(self.data):
+        found = [name for receiver, name in self._stores if receiver not in (b"self", b"cls")]
+        for several in _SEVERAL.findall(_lines(self.data, b"=", b".")):
             found += [part.rpartition(b".")[2] for part in several.split(b",") if b"." in part]
         found += _OTHERWISE.findall(self.data)
         return frozenset(map(bytes.decode, found)) | _quoted(_SETTERS.findall(self.data) if self._reflects else ())
@@ -98,7 +103,8 @@ class File:
     @cached_property
     def in_place(self) -> frozenset[str]:
         """The names of which it changes the objects."""
-        return frozenset(name.decode() for pattern in (_ITEMS, _METHODS) for name in pattern.findall(self.data))
+        found = _ITEMS.findall(_lines(self.data, b"=")) + _METHODS.findall(_lines(self.data, b".", b"("))
+        return frozenset(map(bytes.decode, found))
 
     @cached_property
     def patched(self) -> frozenset[str]:
@@ -108,7 +114,12 @@ class File:
     @cached_property
     def own(self) -> frozenset[str]:
         """The attributes that it sets of the `self` of methods."""
-        return frozenset(name.decode() for receiver, name in _STORES.findall(self.data) if receiver == b"self")
+        return frozenset(name.decode() for receiver, name in self._stores if receiver == b"self")
+
+    @cached_property
+    def _stores(self) -> list[tuple[bytes, bytes]]:
+        """The attributes that it sets, each behind what it is an attribute of."""
+        return _STORES.findall(_lines(self.data, b"=", b"."))
 
     @cached_property
     def computed(self) -> frozenset[bytes]:
@@ -120,6 +131,14 @@ class File:
     def _reflects(self) -> bool:
         """Whether it may set attributes in another way than by assignments."""
         return any(word in self.data for word in _REFLECTING)
+
+
+def _lines(data: bytes, *marks: bytes) -> bytes:
+    """Return the lines in which all of these stand: a pattern that finds nothing in the others takes long to go through them."""
+    lines = data.split(b"\n")
+    for mark in marks:
+        lines = [line for line in lines if mark in line]
+    return b"\n".join(lines)
 
 
 def _quoted(texts: Iterable[bytes]) -> frozenset[str]:
@@ -195,7 +214,7 @@ class Tree:
         for file in (*self._files.values(), *conftests.values()):
             if file.path != real and file.imports(stem):
                 bound |= file.lasting | ({ANYTHING} if stem in file.computed else set())
-                if file.path not in followed and not any(each.imports(_stem(file.path)) for each in texts):
+                if file.path not in followed and not any(each.imports(file.stem) for each in texts):
                     changed |= file.in_place
         return frozenset(bound), frozenset(changed)
 
