@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 BUDGET = Reason("budget: it takes too many steps to follow")
 
 
+MAX_UNPROVEN = 32
+"""Executions of one call that are unproven and are told apart; a loop may give a thousand."""
+
+
 @dataclass
 class Site:
     """A call expression and the executions that reach it; `unreached` says why none does."""
@@ -224,7 +228,7 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
         yield from (Judged(rule, Verdict.UNPROVEN, [(judges[0], nothing)], nothing) for rule in judges[0].rules)
         return
     for rule in site.callee.rules:
-        outcomes = [(judge, judge.judge(rule)) for judge in judges if judge.applies(rule)]
+        outcomes = list(_outcomes(rule, [judge for judge in judges if judge.applies(rule)]))
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
         if rule is FITS and of[Verdict.VIOLATED] and site.tries:
             caught = replace(of[Verdict.VIOLATED][0], reason=Reason("the code around the call catches a TypeError"))
@@ -240,6 +244,20 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, budget)
         else:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
+
+
+def _outcomes(rule: Rule, judges: Sequence[Judge]) -> Iterator[tuple[Judge, Outcome]]:
+    """Judge executions; where many are unproven, the others only if their values are known, for a violation takes no more."""
+    unproven: Outcome | None = None
+    count = 0
+    for judge in judges:
+        if unproven is not None and count >= MAX_UNPROVEN and not judge.constants.keys() >= {*rule.names}:
+            yield judge, unproven
+            continue
+        outcome = judge.judge(rule)
+        if outcome.verdict is Verdict.UNPROVEN:
+            unproven, count = outcome, count + 1
+        yield judge, outcome
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:

@@ -69,15 +69,13 @@ def _is_parametrized_elsewhere(machine: Machine) -> bool:
 def _fixture(machine: Machine, name: str) -> Function | None:
     """Return the function that a test of this scope is given a value by: the nearest of that name."""
     program, scope = machine.program, machine.frame.scope
-    if program.declares(re.compile(rb"fixture\s*\([^)]*\bname\s*=\s*([\"']" + name.encode() + rb"[\"']|[^\"'\s])")):
-        return None
     if scope.id != scope.module and machine.read((scope.id, name)) is not UNBOUND:
         return None
     above = (program.module_scopes[path] for path in program.conftests(scope.path) if path in program.module_scopes)
-    for owner in (scope.module, *above):
-        if (found := machine.read((owner, name))) is not UNBOUND:
-            return found if isinstance(found, Function) else None
-    return None
+    held = (machine.read((owner, name)) for owner in (scope.module, *above))
+    found = next((each for each in held if each is not UNBOUND), None)
+    renamed = rb"fixture\s*\([^)]*\bname\s*=\s*([\"']" + name.encode() + rb"[\"']|[^\"'\s])"
+    return found if isinstance(found, Function) and not program.declares(re.compile(renamed)) else None
 
 
 def _values(machine: Machine, name: str, known: Collection[str], depth: int) -> Sequence[Value]:
