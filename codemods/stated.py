@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from shapecheck.plan import largest_divisor
-
 
 def _size(text: str) -> int:
     if not text.isascii() or not text.isdigit():
@@ -117,6 +115,8 @@ def _both(name: str, default: Any = None) -> dict[str, Name]:
 
 
 def _block(geometry: Mapping[str, Any]) -> int:
+    from shapecheck.plan import largest_divisor  # which most runs do not need
+
     pages = geometry["pages_per_sequence"]
     return largest_divisor(pages, at_most=8) if pages else 1
 

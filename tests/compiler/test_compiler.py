@@ -16,6 +16,7 @@ from shapecheck.compiler import (
     Answer,
     Failure,
     Mesh,
+    Question,
     ask,
 )
 
@@ -124,3 +125,17 @@ def test_the_documentation_shows_what_the_command_prints(capsys: pytest.CaptureF
     for (command, shown), status in zip(blocks, [1, 0], strict=True):  # a megacore mode hangs on a v5e
         assert cli.main([*shlex.split(command), "--no-cache"]) == status
         assert number.sub("N", capsys.readouterr().out) == number.sub("N", shown)
+
+
+def test_a_ragged_call_without_blocks_has_those_of_the_table_for_its_chip() -> None:
+    axes = {"max_num_batched_tokens": 64, "num_q_heads": 4, "head_dim": 128, "total_num_pages": 64, "page_size": 16}
+    more = {"num_combined_kv_heads": 4, "max_num_seqs": 4, "pages_per_seq": 128, "q_dtype": "bfloat16"}
+    call = {"callee": "ragged_paged_attention", **axes, **more, "kv_pages_dtype": "bfloat16"}
+    asked = [
+        Question.of(chip, mesh=mesh, **call) for chip, mesh in (("v4", None), ("v5e", None), ("v5e", Mesh(model=2)), ("v2", None))
+    ]
+    v4, v5e, split, v2 = ask(asked)
+    assert (v4.compiles, v5e.compiles, split.compiles, v2.compiles) == (True, True, True, False), (v4, v5e, split)
+    assert v4.memory["vmem"] < v5e.memory["vmem"] / 2  # 32 pages and 128
+    assert split.memory["vmem"] < v5e.memory["vmem"]
+    assert [rule.code for rule in v2.foreseen] == ["SC308"]
