@@ -21,7 +21,9 @@ from codemods.nodes import nodes
 from codemods.source import Source, SourceError
 from codemods.words import Words
 
-_IMPORTS = re.compile(rb"\b(?:import|from)\b([^\n#]*)|\bimport\s*\(([^)]*)|['\"]([\w.]*)['\"]")
+_IMPORTS = re.compile(
+    rb"\b(?:import|from)\b((?:\\\r?\n|[^\n#(])*)(?:\(((?:[^)#]|#[^\n]*)*))?|['\"]([\w.]*)['\"]"  # on several lines, too
+)
 _STATEMENTS = re.compile(
     rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))|['\"](\w+(?:\.\w+)*)['\"]", re.MULTILINE
 )
