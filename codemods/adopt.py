@@ -55,6 +55,7 @@ def adopt(source: Source, sites: Collection[CallSite], root: Path) -> Adoption:
     else:
         notes.append((source.span(statement), "adopted: the kernel is imported from `kernel`"))
         source = _import_replaced(source, statement, name)
+        notes += [(span, f"not adopted: this call does not go by the name `{name}`") for span in _others(before, name, sites)]
     refusals = Refusals(before, root)
     for wrapper in found:
         place = before.span(wrapper.function)
@@ -80,6 +81,17 @@ def _obstacle(source: Source, name: str, sites: Collection[CallSite]) -> str:
         if isinstance(node, ast.Call) and is_name(node.func, name) and source.span(node).start not in known:
             return f"nothing is known of the call on line {node.lineno}"
     return "" if sites else "it is not called"
+
+
+def _others(source: Source, name: str, sites: Collection[CallSite]) -> Iterator[Span]:
+    """Yield the call sites at which the kernel has another name, such as that of its module."""
+    starts = {site.span.start for site in sites}
+    for node in nodes(source.tree, ast.Call):
+        span = source.span(node)
+        if span.start in starts:
+            starts.discard(span.start)
+            if not any(is_name(part, name) for part in ast.walk(node)):
+                yield span
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -187,7 +187,9 @@ def _removal(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) 
     """Return the edit that takes codes out of a comment of ours; one that has none left goes, but what else it says stays."""
     found = IGNORE.search(token.string)
     assert found is not None
-    start = offset(source, token.start)
+    start, after = offset(source, token.start), token.string[found.end() :]
+    if found[1] is None and (bare := _LISTED_BARE.match(after)):  # codes without brackets
+        after = after[bare.end() :].removeprefix(")")
 
     def within(first: int, last: int, replacement: str) -> Edit:
         return Edit(start + len(token.string[:first].encode()), start + len(token.string[:last].encode()), replacement)
@@ -195,7 +197,7 @@ def _removal(source: Source, token: tokenize.TokenInfo, codes: Collection[str]) 
     kept = [code for code in (found[1] or "").replace(",", " ").split() if (code_of(code) or code) not in codes]
     if kept and codes:
         return within(*found.span(1), ", ".join(kept))
-    others = token.string[: found.start()].strip(), token.string[found.end() :].strip(" \t:,;-")
+    others = token.string[: found.start()].strip(), after.strip(" \t:,;-")
     if others[1]:
         return within(found.start(), len(token.string), others[1] if others[1].startswith("#") else f"# {others[1]}")
     if others[0]:

@@ -263,3 +263,13 @@ def test_other_names_of_the_import_stay() -> None:
     result = adopted(text)
     assert "from jax.experimental.pallas.ops.tpu.paged_attention import quantization_utils\n" in result
     assert "from kernel import paged_attention as pa\n" in result
+
+
+def test_a_call_by_another_name_is_left_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "import jax.experimental.pallas.ops.tpu.paged_attention as pa\n" + WRAPPER
+    call = "\n\ndef other(*arrays):\n    return pa.paged_attention(*arrays, pages_per_compute_block=8)\n"
+    after = adopted(text + call)
+    assert after.endswith(call)
+    assert "from kernel import paged_attention" in after
+    line = (text + call).count("\n")
+    assert f"a.py:{line}: not adopted: this call does not go by the name `paged_attention`\n" in capsys.readouterr().out

@@ -167,6 +167,8 @@ NEVER = "paged_attention(pages=6, block=3)"
             f"{CALL}  # é shapecheck: # shapecheck: ignore[SC102, sc999,SC201] why\n",
             f"{CALL}  # é shapecheck: # shapecheck: ignore[SC102, SC201] why\n",
         ),
+        (f"{NEVER}  # shapecheck: ignore SC102\n", f"{NEVER}\n"),
+        (f"{NEVER}  # shapecheck: ignore(SC102, SC201): why\n", f"{NEVER}  # why\n"),
         ("# shapecheck: ignore\nx = 1\n", "x = 1\n"),
         ("if x:\r\n    # shapecheck: ignore\r\n    y = 1\r\n", "if x:\r\n    y = 1\r\n"),
         ("f(\n    # shapecheck: ignore\n    1,  # shapecheck: ignore\n)\n", "f(\n    1,\n)\n"),
