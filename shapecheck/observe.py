@@ -170,7 +170,7 @@ def _place_of(contract: Contract, values: Mapping[str, Any]) -> Place:
     """
     if "jax" not in sys.modules or not contract.fails_on_a_chip(values):
         return ANYWHERE
-    return None if _is_interpreted() else local_chip()
+    return None if interpretation() is not None else local_chip()
 
 
 def is_here(place: Place) -> bool:
@@ -182,10 +182,10 @@ def _chip_values(contract: Contract, values: Mapping[str, Any], place: Place) ->
     return {**place.facts, ON_TPU: contract.uses_tpu(values)} if isinstance(place, Chip) else {ON_TPU: False}
 
 
-def _is_interpreted() -> bool:
-    """Say whether Pallas interprets kernels here for TPUs, under `force_tpu_interpret_mode`, instead of compiling them."""
+def interpretation() -> Any:
+    """Return how Pallas interprets kernels here for TPUs, under `force_tpu_interpret_mode`; None where it compiles them."""
     setting = getattr(sys.modules.get("jax._src.config"), "pallas_tpu_interpret_mode_context_manager", None)
-    return getattr(setting, "value", None) is not None
+    return getattr(setting, "value", None)
 
 
 def sharding_note() -> tuple[str, ...]:
