@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,7 +90,8 @@ class Look:
 
     def numbers(self, xp: Any, arrays: Arrays) -> list[tuple[Any, ...]]:
         """Return what each measure finds."""
-        return [measure.find(xp, arrays, self.values) for measure in self.measures]
+        with _usual_settings():
+            return [measure.find(xp, arrays, self.values) for measure in self.measures]
 
     def concrete_numbers(self, arrays: Arrays) -> list[tuple[Any, ...]]:
         """Return what each finds in arrays of which none is traced; not as part of a program that is being traced."""
@@ -121,6 +122,16 @@ class Look:
         """
         if violations := self.violations(numbers):
             raise self.error(violations)
+
+
+def _usual_settings() -> ExitStack:
+    """Return a context in which JAX computes as it does by default, whatever the caller has set for code of its own."""
+    jax: Any = sys.modules.get("jax")
+    usual = ExitStack()
+    if jax is not None:
+        for setting in (jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"), jax.debug_nans(False)):
+            usual.enter_context(setting)
+    return usual
 
 
 def _can_be_found(measure: Measure, values: Mapping[str, Any], arrays: Arrays) -> bool:

@@ -156,6 +156,17 @@ def test_the_kernel_gives_nan_exactly_where_the_rule_says(argument: str, place: 
             attend(arrays, implementation="interpret")
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+def test_settings_of_the_caller_are_for_the_code_of_the_caller(transform: Any) -> None:
+    arrays = call(k_pages=spoilt(1, 1, 2, 7))
+    with (
+        jax.numpy_rank_promotion("raise"),
+        jax.debug_nans(True),
+        pytest.raises(WHILE_IT_RUNS, match="k_pages_tail = nan"),
+    ):
+        jax.block_until_ready(transform(lambda arrays: attend(arrays, implementation="interpret"))(arrays))
+
+
 def test_of_quantized_pages_the_scales_are_looked_at() -> None:
     pages = quantize_to_int8(call()["k_pages"])
     attend(call(k_pages=pages, v_pages=pages))
