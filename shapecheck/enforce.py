@@ -95,6 +95,21 @@ class _Guard:
             if parameter.annotation is not parameter.empty:
                 is_bearable(None, parameter.annotation, conf=CONF)  # what beartype cannot read fails here, not in a call
 
+    def examine_values(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Look at the elements of arrays; return what to call the function with.
+
+        Raises:
+            ContractError: an array holds what it must not.
+        """
+        stand_ins = examine(self.contract, arguments)
+        if not stand_ins:
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.arguments.update(stand_ins)
+        return bound.args, bound.kwargs
+
     def violated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ContractError | None:
         """Return the error of a call that breaks a relation."""
         violations = violations_in(self.contract, observed(self.contract, self._bind(args, kwargs)))
@@ -127,21 +142,6 @@ class _Guard:
         if key is not None and lasts:
             self.recall.accept(acceptance, key, *self._quick_key(args, kwargs))
         return arguments, acceptance
-
-    def examine_values(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Look at the elements of arrays; return what to call the function with.
-
-        Raises:
-            ContractError: an array holds what it must not.
-        """
-        stand_ins = examine(self.contract, arguments)
-        if not stand_ins:
-            return args, kwargs
-        bound = self.signature.bind(*args, **kwargs)
-        bound.arguments.update(stand_ins)
-        return bound.args, bound.kwargs
 
     def _quick_key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
         """Yield the key by which such a call is found at once, if it has one."""
