@@ -151,7 +151,7 @@ def test_good_again():
             "paged_attention: 1 relation does not hold",
             "  SC401 length-overrun: *",
             "        lengths_max = 33   (lengths[[]0])",
-            "  SC406 tail-not-finite: *",
+            "  SC407 tail-not-finite: *",
             "        k_pages_tail = nan   (k_pages[[]0, 1, 7, 0], behind the 5 tokens of row 0)",
         ]
     )

@@ -57,7 +57,7 @@ def table(row: int, column: int, page: int) -> jax.Array:
 
 
 TAIL = (
-    "  SC406 tail-not-finite: what follows the last token of a row, in the same compute block, must be finite\n"
+    "  SC407 tail-not-finite: what follows the last token of a row, in the same compute block, must be finite\n"
     "        implementation = 'auto'\n"
 )
 MESSAGES = {
@@ -152,7 +152,7 @@ def test_the_kernel_gives_nan_exactly_where_the_rule_says(argument: str, place: 
     assert bool(jnp.isnan(out).any()) == (place != "next block")
     assert not jnp.isnan(attend(arrays, implementation="xla")).any()
     if place != "next block":
-        with pytest.raises(ContractError, match="SC406"):
+        with pytest.raises(ContractError, match="SC407"):
             attend(arrays, implementation="interpret")
 
 

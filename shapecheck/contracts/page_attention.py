@@ -53,7 +53,7 @@ PAGE_ATTENTION = replace(
                 "advice": no_advice,
             },
         },
-        without=("SC102", "SC110", "SC112", "SC406", *(rule.code for rule in TPU_RULES)),
+        without=("SC102", "SC110", "SC112", "SC407", *(rule.code for rule in TPU_RULES)),
         also=(
             unless(
                 _NO_BLOCK,

@@ -12,7 +12,7 @@ from shapecheck.rule import Rule
 _FINITE = "<= 3.4028234663852886e38"
 
 TAIL_RULE = Rule(
-    "SC406",
+    "SC407",
     "tail-not-finite",
     Relation(f"abs(k_pages_tail) {_FINITE} and abs(v_pages_tail) {_FINITE}"),
     message="what follows the last token of a row, in the same compute block, must be finite",
