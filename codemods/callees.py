@@ -111,7 +111,8 @@ _FRONT_DOOR = replace(
     _JAX,
     contract=PORTABLE_PAGED_ATTENTION,
     signature=_signature(
-        f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..., mesh=..., heads_axis=..., batch_axis=..., pages_axis=..."
+        f"{_ARRAYS}, *, {_KEYWORDS}, implementation=..., mesh=..., heads_axis=..., batch_axis=..., pages_axis=...,"
+        " check_values=..."
     ),
     on_tpu=False,
 )

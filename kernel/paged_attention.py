@@ -23,6 +23,7 @@ from kernel.split import Split
 from kernel.transforms import Attend
 from shapecheck import contract
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
+from shapecheck.values import SETTING
 
 # `Any`: whatever has a shape and a dtype, be it of jax, traced or not, or of numpy.
 PlainPages: TypeAlias = Real[Any, "num_kv_heads total_num_pages page_size head_dim"]
@@ -62,6 +63,7 @@ def paged_attention(
     heads_axis: str | None = None,
     batch_axis: str | None = None,
     pages_axis: str | None = None,
+    check_values: bool | np.bool_ = False,
 ) -> Float[jax.Array, "batch_size num_q_heads head_dim"]:
     """Attend with one query token of each sequence to that sequence's pages of a KV cache.
 
@@ -94,6 +96,8 @@ def paged_attention(
         batch_axis: the axis over which rows are split: queries, lengths, page table.
         pages_axis: `batch_axis`, where the pool of pages is split over it as well: then the ids in a row of the page table
             count from the first page of the row's own device. None: each device along `batch_axis` has the whole pool.
+        check_values: whether to look at what is in the arrays: lengths and page ids out of range, and NaN where the kernel
+            reads it, are refused. The variable `SHAPECHECK_VALUES=1` does so in every call. See docs/values.md.
 
     Returns:
         The attention output, in q's dtype.
@@ -113,12 +117,12 @@ def paged_attention(
     if mesh is None and heads_axis is None and batch_axis is None:
         return _IMPLEMENTATIONS[implementation](options, *arrays)
     split = Split(mesh or jax.sharding.get_abstract_mesh(), heads_axis, batch_axis, pages_axis)
-    return _attend_on_shards(split, options, implementation, *arrays)
+    return _attend_on_shards(split, options, implementation, SETTING.on or bool(check_values), *arrays)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _attend_on_shards(split: Split, options: Options, implementation: Any, *arrays: Any) -> jax.Array:
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _attend_on_shards(split: Split, options: Options, implementation: Any, check_values: bool, *arrays: Any) -> jax.Array:
     def attend(*shards: Any) -> jax.Array:
-        return paged_attention(*shards, **asdict(options), implementation=implementation)
+        return paged_attention(*shards, **asdict(options), implementation=implementation, check_values=check_values)
 
     return split.over_devices(attend)(*arrays)

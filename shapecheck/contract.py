@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
 from shapecheck.dtypes import bits_of
+from shapecheck.measure import Measure, extremes
 from shapecheck.paths import root_of
 from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
 from shapecheck.rule import Fix, Rule, Verdict
@@ -79,8 +80,6 @@ class ArrayArgument:
         yield f"{name}_shape", f"{place}.shape"
         yield f"{name}_dtype", f"{place}.dtype"
         yield f"{name}_bits", f"{place}.dtype"
-        yield f"{name}_min", f"{place}.min()"
-        yield f"{name}_max", f"{place}.max()"
         for axis, index in self.positions.items():
             yield f"{name}_{axis}", f"{place}.shape[{index}]"
         if self.quantizable:
@@ -127,6 +126,8 @@ class Contract:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
         elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
         split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
+        others: the numbers that stand for elements of arrays, besides the least and the greatest of each.
+        values_parameter: the parameter by which a call asks for the rules about elements; empty where none does.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -139,6 +140,8 @@ class Contract:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     elsewhere: Relation | None = None
     split: Relation | None = None
+    others: tuple[Measure, ...] = ()
+    values_parameter: str = ""
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -151,6 +154,7 @@ class Contract:
     def origins(self) -> dict[str, str]:
         """Every name a relation may use, with where its value comes from: `{"head_dim": "q.shape[2]", ...}`."""
         origins = {name: origin for array in self.arrays for name, origin in array.origins()}
+        origins |= {name: measure.origin for name, measure in self.measures.items()}
         for axis, qualified in self.axes.items():
             origins.setdefault(axis, origins[qualified[0]])
         for parameter in self.parameters:
@@ -163,7 +167,9 @@ class Contract:
     @cached_property
     def owners(self) -> dict[str, str]:
         """The argument that each name belongs to; an axis belongs to the first that has it, the chip's names to none."""
-        owners = {name: root_of(array.place) for array in self.arrays for name, _ in array.origins()}
+        roots = {array.name: root_of(array.place) for array in self.arrays}
+        owners = {name: roots[array.name] for array in self.arrays for name, _ in array.origins()}
+        owners |= {name: roots[measure.arrays[0]] for name, measure in self.measures.items()}
         for axis, qualified in self.axes.items():
             owners.setdefault(axis, owners[qualified[0]])
         for parameter in self.parameters:
@@ -181,7 +187,22 @@ class Contract:
     @cached_property
     def value_names(self) -> frozenset[str]:
         """The names that stand for elements of arrays, which differ from one call to the next although the sizes do not."""
-        return frozenset(f"{array.name}_{extreme}" for array in self.arrays for extreme in ("min", "max"))
+        return frozenset(self.measures)
+
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        """The numbers that stand for elements of arrays, by name."""
+        found = (measure for array in self.arrays for measure in extremes(array.name, array.place))
+        return {measure.name: measure for measure in (*found, *self.others)}
+
+    def array(self, name: str) -> ArrayArgument:
+        """Return the array argument of that name."""
+        return next(each for each in self.arrays if each.name == name)
+
+    @cached_property
+    def about_values(self) -> Contract:
+        """The same contract with only its rules about the elements of arrays."""
+        return replace(self, rules=tuple(rule for rule in self.rules if not self.value_names.isdisjoint(rule.names)))
 
     @cached_property
     def unsteady_names(self) -> frozenset[str]:

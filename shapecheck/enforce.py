@@ -20,6 +20,7 @@ from shapecheck.refusal import CONF, refused_argument, refused_result
 from shapecheck.relation import RelationError
 from shapecheck.scope import pop, present, push, scope
 from shapecheck.signature import Reading, name_of, named_function, read_signature
+from shapecheck.values import SETTING, examine
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -34,6 +35,7 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
     model = named_function(function)
     guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
     keying, accepted = guard.recall.keying, guard.recall.accepted
+    about_values, asked_by = bool(guard.contract.about_values.rules), guard.contract.values_parameter
     accepts_result = guard.recall.accepts_result if guard.asks_for_result else _accepts_any
 
     # The attributes of a jit object are its own: copied, they would pass for those of the wrapper. What stands here instead of
@@ -51,6 +53,8 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
                 arguments, acceptance = {}, None
             if acceptance is None or (acceptance.is_conditional and not acceptance.holds()):
                 arguments, acceptance = guard.examine(args, kwargs)
+            if about_values and (SETTING.on or arguments.get(asked_by)):
+                args, kwargs = guard.examine_values(args, kwargs, arguments)
             push(arguments, acceptance.bindings)
             try:
                 result = function(*args, **kwargs)
@@ -90,6 +94,21 @@ class _Guard:
         for parameter in reading.signature.parameters.values():
             if parameter.annotation is not parameter.empty:
                 is_bearable(None, parameter.annotation, conf=CONF)  # what beartype cannot read fails here, not in a call
+
+    def examine_values(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Look at the elements of arrays; return what to call the function with.
+
+        Raises:
+            ContractError: an array holds what it must not.
+        """
+        stand_ins = examine(self.contract, arguments)
+        if not stand_ins:
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.arguments.update(stand_ins)
+        return bound.args, bound.kwargs
 
     def violated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ContractError | None:
         """Return the error of a call that breaks a relation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaxtyping import TypeCheckError
@@ -28,6 +28,7 @@ class Violation:
         undefined: why the relation has no value for these; empty where it has one, and fails.
         key: the indices and keys of the elements whose values these are, where arguments hold several arrays under one name.
         others: how many other elements break the rule.
+        places: where the elements of arrays stand whose numbers these are, by name.
     """
 
     rule: Rule
@@ -36,10 +37,11 @@ class Violation:
     undefined: str = ""
     key: Key = ()
     others: int = 0
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __reduce__(self) -> tuple[type[Violation], tuple[Any, ...]]:
         plain = replace(self.rule, fix=None, advice=no_advice)
-        return Violation, (plain, self.values, self.advice, self.undefined, self.key, self.others)
+        return Violation, (plain, self.values, self.advice, self.undefined, self.key, self.others, self.places)
 
 
 class ContractError(TypeCheckError, ValueError):
@@ -93,13 +95,17 @@ def _at_fault(rule: Rule, values: Values) -> dict[str, Any]:
     return {name: values[name] for name in rule.relation.at_fault(values) if values.get(name, UNKNOWN) is not UNKNOWN}
 
 
-def contract_error(contract: Contract, violations: tuple[Violation, ...]) -> ContractError:
-    """Return the error that tells each violation, its values and where they come from, and what would be legal."""
+def contract_error(contract: Contract, violations: tuple[Violation, ...], notes: Iterable[str] | None = None) -> ContractError:
+    """Return the error that tells each violation, its values and where they come from, and what would be legal.
+
+    Args:
+        notes: what it says at its beginning; None: whose sizes these are, if here they are those of a shard.
+    """
     count = "1 relation does" if len(violations) == 1 else f"{len(violations)} relations do"
-    lines = [f"{contract.name}: {count} not hold", *(f"  {note}" for note in sharding_note())]
+    lines = [f"{contract.name}: {count} not hold", *(f"  {note}" for note in (sharding_note() if notes is None else notes))]
     for violation in violations:
         lines.append(f"  {_headline(violation)}")
-        lines += (f"        {_assignment(name, value, contract, violation.key)}" for name, value in violation.values.items())
+        lines += (f"        {_assignment(name, value, contract, violation)}" for name, value in violation.values.items())
         others = f"and so in {violation.others} more" if violation.others else ""
         lines += (f"        {each}" for each in (others, violation.undefined, violation.advice) if each)
     return ContractError("\n".join(lines), contract.name, violations)
@@ -113,8 +119,8 @@ def _headline(violation: Violation) -> str:
     return f"{rule.code} {rule.name}: {broken if len(broken) <= _LONGEST_RELATION else rule.message}"
 
 
-def _assignment(name: str, value: Any, contract: Contract, key: Key) -> str:
-    origin = spelled(contract.origins[name], key)
+def _assignment(name: str, value: Any, contract: Contract, violation: Violation) -> str:
+    origin = violation.places.get(name) or spelled(contract.origins[name], violation.key)
     return f"{name} = {value!r}" + (f"   ({origin}{_whole(origin, value)})" if origin != name else "")
 
 

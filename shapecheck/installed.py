@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import CodeType, FunctionType, TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from shapecheck.contract import Contract, checked
 from shapecheck.contracts import CONTRACTS
@@ -25,8 +26,15 @@ _installed: dict[str, _Installed] = {}
 _holders: set[Installation] = set()
 
 
+Watch: TypeAlias = Callable[[Contract, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+"""What is called in place of a function that has its contract: with the contract, the function, and its arguments."""
+
+
 class Installation:
     """What `install` returns. Contracts stay until every one is released; as a context manager it is released at its end."""
+
+    def __init__(self, watch: Watch | None) -> None:
+        self.watch = watch
 
     def uninstall(self) -> None:
         """Take the contracts off, unless another installation holds them."""
@@ -42,7 +50,7 @@ class Installation:
         self.uninstall()
 
 
-def install() -> Installation:
+def install(watch: Watch | None = None) -> Installation:
     """Put the contracts of `KERNELS` on the kernels themselves, until `uninstall` takes them off.
 
         shapecheck.install()          # for the rest of the program
@@ -55,9 +63,12 @@ def install() -> Installation:
     compiled before, from a function of yours, runs on as it is.
 
     Several installations may be held at the same time; each function has its contract once. This imports JAX.
+
+    Args:
+        watch: is called in place of each function, and calls it.
     """
     with _lock:
-        _holders.add(holder := Installation())
+        _holders.add(holder := Installation(watch))
         try:
             for path, contract in KERNELS.items():
                 if path not in _installed:
@@ -79,7 +90,10 @@ def uninstall() -> None:
 def guarded(path: str) -> Callable[..., Any]:
     """Return what is called in place of a function that has its contract; who is already inside when it is taken off, goes on."""
     installed = _installed.get(path)
-    return installed.checked if installed is not None else _function_at(path)
+    if installed is None:
+        return _function_at(path)
+    watches = [holder.watch for holder in tuple(_holders) if holder.watch is not None]
+    return functools.reduce(installed.watched_by, watches, installed.checked)
 
 
 class _Installed:
@@ -92,10 +106,18 @@ class _Installed:
         original = FunctionType(self._code, function.__globals__, function.__name__, function.__defaults__)
         original.__kwdefaults__ = function.__kwdefaults__
         original.__annotations__ = function.__annotations__
+        self.contract = contract
         self.checked = checked(original, contract)
         function.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
         function.__code__ = _code_that_asks(path, self._code)
         self._forget()
+
+    def watched_by(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            return watch(self.contract, function, args, kwargs)
+
+        return watched
 
     def remove(self) -> None:
         del self._function.__signature__  # pyright: ignore[reportFunctionMemberAccess]

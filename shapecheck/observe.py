@@ -25,8 +25,6 @@ class _Anywhere(enum.Enum):
 ANYWHERE: Final = _Anywhere.ANYWHERE
 """Where a call is judged whose verdict is the same on every device."""
 
-_Part: TypeAlias = tuple[ArrayArgument | Parameter, Mapping[Key, Any]]
-
 Place: TypeAlias = Chip | Literal[_Anywhere.ANYWHERE] | None
 
 
@@ -61,12 +59,9 @@ def observed(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[Obser
     Of a list or a dict of arrays each element gives values of its own. Those of several containers that stand under the same
     index or key belong together. Elements that do not differ are told once.
     """
-    parts = [(each, elements(arguments[root_of(each.place)], each.place)) for each in _given(contract, arguments)]
-    common = _values(contract, parts, ())
     distinct: list[tuple[Key, dict[str, Any]]] = []
     counts: list[int] = []
-    for key in dict.fromkeys(key for _, found in parts for key in found if key) or ((),):
-        values = _values(contract, parts, key) if key else common
+    for key, values, _ in each_element(contract, arguments):
         same = next((index for index, (_, each) in enumerate(distinct) if each == values), None)
         if same is None:
             distinct.append((key, values))
@@ -78,15 +73,26 @@ def observed(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[Obser
         yield Observation({**_chip_values(contract, values, place), **values}, key, place, count)
 
 
+def each_element(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[tuple[Key, dict[str, Any], dict[str, Any]]]:
+    """Yield, of each element of containers, its key, the values of the contract's names, and the arrays by name.
+
+    Arrays that stand outside of containers belong to each of them; where there are no containers, to the only one.
+    """
+    parts = [(each, elements(arguments[root_of(each.place)], each.place)) for each in _given(contract, arguments)]
+    for key in dict.fromkeys(key for _, found in parts for key in found if key) or ((),):
+        given = [(each, found.get((), found.get(key, UNKNOWN))) for each, found in parts]
+        arrays = {each.name: value for each, value in given if isinstance(each, ArrayArgument) and value is not UNKNOWN}
+        yield key, _values(contract, given), arrays
+
+
 def _given(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[ArrayArgument | Parameter]:
     return (each for each in (*contract.arrays, *contract.parameters) if root_of(each.place) in arguments)
 
 
-def _values(contract: Contract, parts: Iterable[_Part], key: Key) -> dict[str, Any]:
+def _values(contract: Contract, given: Iterable[tuple[ArrayArgument | Parameter, Any]]) -> dict[str, Any]:
     """Return the values of one element, and of what stands outside of containers."""
     values: dict[str, Any] = {parameter.name: UNKNOWN for parameter in contract.parameters}
-    for each, found in parts:
-        value = found.get((), found.get(key, UNKNOWN))
+    for each, value in given:
         values |= _array_values(each, value) if isinstance(each, ArrayArgument) else {each.name: static_value(value)}
     return contract.complete(values) | _mesh_values(contract, values)
 
@@ -166,7 +172,7 @@ def _place_of(contract: Contract, values: Mapping[str, Any]) -> Place:
     """
     if "jax" not in sys.modules or not contract.fails_on_a_chip(values):
         return ANYWHERE
-    return None if _is_interpreted() else local_chip()
+    return None if interpretation() is not None else local_chip()
 
 
 def is_here(place: Place) -> bool:
@@ -178,10 +184,10 @@ def _chip_values(contract: Contract, values: Mapping[str, Any], place: Place) ->
     return {**place.facts, ON_TPU: contract.uses_tpu(values)} if isinstance(place, Chip) else {ON_TPU: False}
 
 
-def _is_interpreted() -> bool:
-    """Say whether Pallas interprets kernels here for TPUs, under `force_tpu_interpret_mode`, instead of compiling them."""
+def interpretation() -> Any:
+    """Return how Pallas interprets kernels here for TPUs, under `force_tpu_interpret_mode`; None where it compiles them."""
     setting = getattr(sys.modules.get("jax._src.config"), "pallas_tpu_interpret_mode_context_manager", None)
-    return getattr(setting, "value", None) is not None
+    return getattr(setting, "value", None)
 
 
 def sharding_note() -> tuple[str, ...]:

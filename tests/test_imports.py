@@ -28,6 +28,7 @@ def modules_after(statement: str) -> set[str]:
         "from shapecheck import contract; contract('n % 2 == 0')",
         "import shapecheck.compiler; shapecheck.compiler.ask([])",
         "from shapecheck.demands import stated_contract; import shapecheck.observe",
+        "import shapecheck.pytest_plugin",
     ],
 )
 def test_judging_by_name_imports_nothing_heavy(statement: str) -> None:

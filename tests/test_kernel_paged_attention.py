@@ -30,7 +30,8 @@ def attend(call: Call = CALL, **options: Any) -> jax.Array:
 def test_the_signature_is_jaxs_and_some_more() -> None:
     theirs = inspect.signature(jax_paged_attention).parameters
     ours = dict(inspect.signature(paged_attention).parameters)
-    more = {"implementation": "auto", "mesh": None, "heads_axis": None, "batch_axis": None, "pages_axis": None}
+    axes = {"heads_axis": None, "batch_axis": None, "pages_axis": None}
+    more = {"implementation": "auto", "mesh": None, **axes, "check_values": False}
     assert {name: ours.pop(name).default for name in more} == more
     assert [(name, each.kind, each.default) for name, each in ours.items()] == [
         (name, each.kind, each.default) for name, each in theirs.items()

@@ -164,7 +164,7 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                 )
             },
         },
-        without=("SC112", "SC201", "SC202", "SC203", "SC204", *(rule.code for rule in TPU_RULES)),
+        without=("SC112", "SC201", "SC202", "SC203", "SC204", "SC407", *(rule.code for rule in TPU_RULES)),
         also=_OWN,
     ),
     aliases=PAGED_ATTENTION.aliases,

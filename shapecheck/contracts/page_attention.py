@@ -15,6 +15,7 @@ from shapecheck.contracts.multi_queries_paged_attention import PLAIN_PAGES
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.relation import Relation
+from shapecheck.rule import no_advice
 
 _SWAPPED = "num_q_heads % total_num_pages == 0 and (num_q_heads % num_kv_heads != 0 or num_kv_heads > total_num_pages)"
 _NO_BLOCK = "pages_per_compute_block is None"
@@ -49,9 +50,10 @@ PAGE_ATTENTION = replace(
             "SC402": {
                 "relation": Relation(f"page_indices_max < (num_kv_heads if {_SWAPPED} else total_num_pages)"),
                 "explanation": "Negative ids are replaced by 0. The others are not checked: the kernel reads outside the pool.",
+                "advice": no_advice,
             },
         },
-        without=("SC102", "SC110", "SC112", *(rule.code for rule in TPU_RULES)),
+        without=("SC102", "SC110", "SC112", "SC407", *(rule.code for rule in TPU_RULES)),
         also=(
             unless(
                 _NO_BLOCK,

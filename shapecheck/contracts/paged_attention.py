@@ -7,13 +7,15 @@ of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (li
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
-from shapecheck.contracts.derived import amended
+from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
-from shapecheck.relation import Relation
+from shapecheck.contracts.tail import TAIL_RULE, TAILS
+from shapecheck.relation import Relation, Values
 from shapecheck.rule import Cast, Rule
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
@@ -25,6 +27,19 @@ _ARRAYS = (
     ArrayArgument("lengths", ("batch_size",)),
     ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
 )
+
+
+def _most_tokens(values: Values) -> str | None:
+    pages, page_size = values.get("pages_per_sequence"), values.get("page_size")
+    if not isinstance(pages, int) or not isinstance(page_size, int):
+        return None
+    return f"at least 0, at most {pages * page_size} = pages_per_sequence * page_size ({pages} * {page_size})"
+
+
+def _page_ids(values: Values) -> str | None:
+    pages: Any = values.get("total_num_pages")
+    return f"at least 0, at most {pages - 1} = total_num_pages - 1" if isinstance(pages, int) else None
+
 
 RULES = (
     Rule(
@@ -267,6 +282,7 @@ RULES = (
             "the table; a negative length gives a row of zeros."
         ),
         argument="lengths",
+        advice=_most_tokens,
         silent=True,
     ),
     Rule(
@@ -279,6 +295,7 @@ RULES = (
             "padding of -1 or of `total_num_pages` reads outside the pool. Pad with the id of any page, e.g. 0."
         ),
         argument="page_indices",
+        advice=_page_ids,
         silent=True,
     ),
 )
@@ -293,7 +310,8 @@ PAGED_ATTENTION = Contract(
         Parameter("megacore_mode", default=None),
         Parameter("inline_seq_dim", default=True),
     ),
-    rules=amended(RULES, {}, also=TPU_RULES),
+    rules=amended(RULES, {}, also=(*TPU_RULES, TAIL_RULE)),
+    others=TAILS,
     aliases={
         "pages_dtype": ("k_pages_dtype", "v_pages_dtype"),
         "scales_dtype": ("k_pages_scales_dtype", "v_pages_scales_dtype"),
@@ -302,9 +320,20 @@ PAGED_ATTENTION = Contract(
 
 PORTABLE_PAGED_ATTENTION = replace(
     PAGED_ATTENTION,
-    parameters=(*PAGED_ATTENTION.parameters, Parameter("implementation", default="auto"), *MESH_PARAMETERS),
-    rules=amended(PAGED_ATTENTION.rules, {}, also=MESH_RULES),
+    parameters=(
+        *PAGED_ATTENTION.parameters,
+        Parameter("implementation", default="auto"),
+        *MESH_PARAMETERS,
+        Parameter("check_values", default=False),
+    ),
+    rules=amended(
+        PAGED_ATTENTION.rules,
+        {},
+        without=(TAIL_RULE.code,),
+        also=(*MESH_RULES, unless("implementation == 'xla'", TAIL_RULE, per_device=True)),
+    ),
     elsewhere=Relation("implementation in ('interpret', 'xla')"),
     split=SPLIT,
+    values_parameter="check_values",
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""

@@ -1,0 +1,47 @@
+"""What the TPU compiler says of the calls that a run of tests has made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shapecheck.calls_seen import Call
+from shapecheck.chip import Chip
+from shapecheck.compiler import CONTRACT, Cache, CompilerUnavailable, Question, ask, cache_folder
+from shapecheck.contracts import CONTRACTS
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """One line of the report; a bad one fails the run."""
+
+    line: str
+    is_bad: bool = False
+
+
+def opinions(calls: Iterable[Call], chips: Sequence[Chip]) -> list[Opinion]:
+    """Ask about each call, on each chip; of a kernel that libtpu is not asked about, say so."""
+    said: list[Opinion] = []
+    asked: list[tuple[Call, Question]] = []
+    for call in calls:
+        if CONTRACTS.get(call.callee) is not CONTRACT:
+            said.append(Opinion(f"  not asked    {call.callee}({call.text}): only calls of {CONTRACT.name} are compiled"))
+            continue
+        try:
+            asked += [(call, Question(chip, call.geometry)) for chip in chips]
+        except ValueError as error:
+            said.append(Opinion(f"  not asked    {call.callee}({call.text}): {error}"))
+    try:
+        answers = ask([question for _, question in asked], cache=Cache(cache_folder()))
+    except CompilerUnavailable as error:
+        return [*said, Opinion(f"--shapecheck-compile: there is no compiler to ask: {error}", is_bad=True)]
+    compiled = 0
+    for (call, question), answer in zip(asked, answers, strict=True):
+        if answer.compiles:
+            compiled += 1
+        else:
+            words = answer.words if answer.compiles is False else f"no answer, {answer.words}"
+            said.append(
+                Opinion(f"  {question.chip.name}: {words}: {call.callee}({call.text})\n      {answer.brief}", is_bad=True)
+            )
+    return [Opinion(f"libtpu compiles {compiled} of {len(asked)} calls for {', '.join(chip.name for chip in chips)}"), *said]

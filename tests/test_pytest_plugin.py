@@ -1,0 +1,245 @@
+"""`pytest --shapecheck`, in runs of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parent.parent
+
+SUITE = """
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+
+def attend(pages_per_compute_block=2, length=5, bad_page=None, **options):
+    pages = jnp.ones((2, 16, 8, 128))
+    if bad_page is not None:
+        pages = pages.at[0, bad_page, 7, 0].set(jnp.nan)
+    lengths = jnp.array([length, 16], jnp.int32)
+    table = jnp.arange(8, dtype=jnp.int32).reshape(2, 4)
+    q = jnp.ones((2, 4, 128))
+    out = paged_attention(q, pages, pages, lengths, table, pages_per_compute_block=pages_per_compute_block, **options)
+    return out.block_until_ready()
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTEST_ADDOPTS", "")
+    plugin = [] if _is_entry_point() else ["-p", "shapecheck.pytest_plugin"]
+
+    def run(tests: str, *options: str, plugin: list[str] = plugin) -> pytest.RunResult:
+        pytester.makepyfile(test_suite=SUITE + tests)
+        return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *options, "test_suite.py", timeout=300)
+
+    return run
+
+
+def _is_entry_point() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(each.value == "shapecheck.pytest_plugin" for each in entry_points(group="pytest11"))
+
+
+def test_without_the_option_it_does_and_imports_nothing(run) -> None:
+    result = run(
+        """
+import sys
+
+def test_contracts_are_not_there():
+    assert "shapecheck.installed" in sys.modules  # by `import shapecheck`, which is light
+    assert not {"beartype", "shapecheck.enforce", "shapecheck.pytest_session"} & set(sys.modules)
+
+def test_the_kernel_is_not_interpreted():
+    with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
+        attend()
+"""
+    )
+    result.assert_outcomes(passed=2)
+    assert "distinct calls" not in result.stdout.str()
+
+
+def test_kernels_are_interpreted_and_their_calls_are_listed(run) -> None:
+    result = run(
+        """
+def test_legal():
+    assert attend().shape == (2, 4, 128)
+
+def test_legal_again():
+    attend()
+
+def test_megacore_does_not_hang():
+    attend(megacore_mode="kv_head")
+
+def test_illegal():
+    attend(pages_per_compute_block=3)
+
+def test_illegal_as_expected():
+    with pytest.raises(ValueError, match="SC113 soft-cap"):
+        attend(attn_logits_soft_cap=0.0)
+""",
+        "--shapecheck=",
+    )
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *ContractError: paged_attention: 1 relation does not hold",
+            "*= shapecheck =*",
+            "4 distinct calls of kernels, 2 refused",
+            "  refused: SC113 paged_attention(q float32[[]2,4,128], k_pages float32[[]2,16,8,128], *soft_cap=0.0, *)",
+            "               first in test_suite.py::test_illegal_as_expected",
+            "  refused: SC102 paged_attention(*pages_per_compute_block=3)",
+            "               first in test_suite.py::test_illegal",
+            "  legal        paged_attention(*pages_per_compute_block=2)",
+            "  legal        paged_attention(*pages_per_compute_block=2, megacore_mode='kv_head')",
+        ]
+    )
+
+
+def test_a_call_must_be_legal_on_the_declared_chips(run) -> None:
+    result = run(
+        """
+def test_without_a_mode():
+    attend()
+
+def test_megacore():
+    attend(megacore_mode="kv_head")
+""",
+        "--shapecheck=v5p,v5e",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *ContractError: paged_attention: 1 relation does not hold",
+            "E *  on a v5e, declared by --shapecheck",
+            "E *  SC204 megacore-chip: *",
+            "2 distinct calls of kernels, 1 refused",
+            "  refused: SC204 on v5e paged_attention(*)",
+            "  legal on v5p, v5e paged_attention(*)",
+        ]
+    )
+
+
+def test_values_are_looked_at(run) -> None:
+    tests = """
+def test_good():
+    attend()
+
+def test_length():
+    attend(length=33)
+
+def test_nan():
+    attend(bad_page=1)
+
+def test_good_again():
+    attend()
+"""
+    result = run(tests, "--shapecheck=", "--shapecheck-values")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*- what shapecheck found in the arrays -*",
+            "paged_attention: 1 relation does not hold",
+            "  SC401 length-overrun: *",
+            "        lengths_max = 33   (lengths[[]0])",
+            "  SC407 tail-not-finite: *",
+            "        k_pages_tail = nan   (k_pages[[]0, 1, 7, 0], behind the 5 tokens of row 0)",
+        ]
+    )
+    run(tests, "--shapecheck=").assert_outcomes(passed=4)
+
+
+def test_workers_of_xdist_report_what_they_have_seen(run) -> None:
+    result = run(
+        """
+@pytest.mark.parametrize("block", [1, 2, 3, 4])
+def test_blocks(block):
+    attend(pages_per_compute_block=block)
+""",
+        "--shapecheck=v5e",
+        "-n2",
+    )
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["4 distinct calls of kernels, 1 refused", "  refused: SC102 on v5e paged_attention(*)"])
+
+
+def test_the_compiler_is_asked_about_what_was_accepted(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(
+        """
+def test_legal():
+    attend()
+
+def test_refused():
+    with pytest.raises(ValueError):
+        attend(megacore_mode="batch")
+""",
+        "--shapecheck=v5e",
+        "--shapecheck-compile",
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["libtpu compiles 1 of 1 calls for v5e"])
+    assert result.ret == 0
+
+
+def test_a_call_that_does_not_compile_fails_the_run(run) -> None:
+    result = run(
+        """
+def test_legal(monkeypatch):
+    from shapecheck import pytest_session
+    monkeypatch.setattr(pytest_session, "violations_of", lambda contract, values: ())
+    from shapecheck.rule import Verdict
+    from shapecheck.contract import Contract
+    monkeypatch.setattr(Contract, "judge", lambda self, values: {})
+    jax.eval_shape(lambda: paged_attention(
+        jnp.ones((2, 4, 64)), jnp.ones((2, 16, 8, 64)), jnp.ones((2, 16, 8, 64)), jnp.ones(2, jnp.int32),
+        jnp.ones((2, 4), jnp.int32), pages_per_compute_block=2))
+""",
+        "--shapecheck=v5e",
+        "--shapecheck-compile",
+    )
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["libtpu compiles 0 of 1 calls for v5e", "  v5e: *: paged_attention(*"])
+    assert result.ret == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shapecheck=v9"], "--shapecheck: unknown chip 'v9'; known: v2, *"),
+        (["--shapecheck"], "--shapecheck: unknown chip 'test_suite.py'*to name no chip before a path, write --shapecheck="),
+        (["--shapecheck-values"], "--shapecheck-values goes with --shapecheck"),
+        (["--shapecheck-compile"], "--shapecheck-compile goes with --shapecheck"),
+        (["--shapecheck-compile", "--shapecheck="], "--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p"),
+    ],
+)
+def test_options_that_make_no_sense(run, options: list[str], message: str) -> None:
+    result = run("", *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+def test_a_suite_can_ask_whether_kernels_run(run) -> None:
+    tests = """
+from shapecheck.pytest_plugin import runs_tpu_kernels
+
+def test_on_a_tpu(request):
+    if not runs_tpu_kernels(request.config):
+        pytest.skip("no TPU")
+    attend()
+"""
+    run(tests, "--shapecheck=").assert_outcomes(passed=1)
+    run(tests).assert_outcomes(skipped=1)
+
+
+def test_a_suite_without_calls_says_so(run) -> None:
+    result = run("def test_nothing(): pass", "--shapecheck=")
+    result.stdout.fnmatch_lines(["*= shapecheck =*", "no call of a kernel that has a contract"])
