@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from shapecheck.calls_seen import Call
 from shapecheck.chip import Chip
-from shapecheck.compiler import CONTRACT, Cache, CompilerUnavailable, Question, ask, cache_folder
-from shapecheck.contracts import CONTRACTS
+from shapecheck.compiler import KERNELS, Cache, CompilerUnavailable, Question, ask, cache_folder
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,11 @@ def opinions(calls: Iterable[Call], chips: Sequence[Chip]) -> list[Opinion]:
     said: list[Opinion] = []
     asked: list[tuple[Call, Question]] = []
     for call in calls:
-        if CONTRACTS.get(call.callee) is not CONTRACT:
-            said.append(Opinion(f"  not asked    {call.callee}({call.text}): only calls of {CONTRACT.name} are compiled"))
+        if (kernel := KERNELS.get(call.callee)) is None:
+            said.append(Opinion(f"  not asked    {call.callee}({call.text}): only calls of {' and '.join(KERNELS)} are compiled"))
             continue
         try:
-            asked += [(call, Question(chip, call.geometry)) for chip in chips]
+            asked += [(call, Question(kernel, chip, call.geometry)) for chip in chips]
         except ValueError as error:
             said.append(Opinion(f"  not asked    {call.callee}({call.text}): {error}"))
     try:

@@ -30,7 +30,8 @@ _JIT_METHODS = ("lower", "trace", "eval_shape")
 def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = True) -> _Function:
     """Return `function` behind its contract, see `shapecheck.contract`; without `others` only annotations of jaxtyping count."""
     if isinstance(function, (type, staticmethod)) or not callable(function):
-        below = f"; write it below @{type(function).__name__}" if isinstance(function, (classmethod, staticmethod)) else ""
+        kind = next((each.__name__ for each in (classmethod, staticmethod) if isinstance(function, each)), None)
+        below = f"; write it below @{kind}" if kind else ""
         raise TypeError(f"@contract decorates a function, not {function!r}{below}")
     model = named_function(function)
     guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
