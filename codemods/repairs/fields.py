@@ -40,10 +40,14 @@ def is_reflected(file: ast.Module, name: str) -> bool:
     if any(name in node.kwd_attrs or node.patterns for node in nodes(file, ast.MatchClass)):
         return True
     calls = list(nodes(file, ast.Call))
-    texts = (each.value for call in calls for each in call.args if isinstance(each, ast.Constant))
+    texts = (each.value for call in calls if not _names_parameters(call) for each in call.args if isinstance(each, ast.Constant))
     named = any(isinstance(text, str) and text.rpartition(".")[2] == name for text in texts) or any(map(_gets_any, calls))
     read = (node.id if isinstance(node, ast.Name) else node.attr for node in nodes(file, ast.Name, ast.Attribute))
     return named or not _REFLECTION.isdisjoint(read)
+
+
+def _names_parameters(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "parametrize"
 
 
 def _gets_any(call: ast.Call) -> bool:
