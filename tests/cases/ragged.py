@@ -23,7 +23,7 @@ ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block
 ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block=1, num_queries_per_block=0)  #: SC131 violated
 ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block=5)  #: SC506 violated
 ragged_paged_attention(q[:, :6], kv, lens, table, starts, count)  #: proven SC101
-ragged_paged_attention(q[:, :5], kv, lens, table, starts, count)  #: SC101 violated
+ragged_paged_attention(q[:, :5], jnp.zeros((32, 16, 4, 128), jnp.bfloat16), lens, table, starts, count)  #: SC101 violated
 ragged_paged_attention(q, kv[:, :, :3], lens, table, starts, count)  #: SC121 violated
 ragged_paged_attention(q[:, :6], jnp.zeros((32, 16, 6, 128), jnp.bfloat16), lens, table, starts, count)  #: SC122 violated
 ragged_paged_attention(q[:, :6], jnp.zeros((32, 16, 2, 128), jnp.int8), lens, table, starts, count)  #: SC122 violated
