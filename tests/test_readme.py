@@ -166,12 +166,6 @@ def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
     assert settings.chips == ("v5p",)
 
 
-def test_the_hooks_shown_are_there() -> None:
-    (block,) = blocks_of(DOCS / "configuration.md", "yaml")
-    offered = re.findall(r"^- id: (\S+)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
-    assert re.findall(r"shapecheck\S*\b", block.body) == offered
-
-
 # ---- tables
 
 
