@@ -20,6 +20,7 @@ from codemods.words import Words
 
 # What only a run with something to look at needs is imported where it is used: most runs, in a pre-commit hook, have nothing.
 if TYPE_CHECKING:
+    from codemods.baseline import Baselines
     from codemods.check import Analyse, Run
     from codemods.report.progress import Progress
 
@@ -51,7 +52,8 @@ def _check(options: Namespace) -> int:
     if options.add_ignores:
         return _fix(options)
     found, _ = _find(options)
-    if not found.candidates and not found.problems:
+    baselines = _baselines(found, options)
+    if not found.candidates and not found.problems and baselines is None:
         return _nothing(found, options, sys.stdout)
     from codemods.check import check
 
@@ -64,6 +66,8 @@ def _check(options: Namespace) -> int:
 
             compiler = Compiler(asking(options, progress.compiling))
             run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
+    if baselines is not None:
+        run = baselines.keep_new(run)
     _report(run, options, sys.stdout)
     if compiler is not None and options.output_format in PEOPLE:
         _emit(f"{compiler.closing_line}\n", sys.stdout)
@@ -74,6 +78,7 @@ def _fix(options: Namespace) -> int:
     found, standard_input = _find(options)
     shows = options.diff or standard_input is not None  # standard output is for the patch or the file
     stream = sys.stderr if shows else sys.stdout
+    baselines = _baselines(found, options)
     if not found.candidates and not found.problems:
         if standard_input is not None and not options.diff:
             _emit(standard_input, sys.stdout)
@@ -89,6 +94,8 @@ def _fix(options: Namespace) -> int:
             from codemods.fix import fix
 
             run, changes = fix(found, analyse, write, unsafe=options.unsafe_fixes, adopting=options.adopt)
+    if baselines is not None:
+        run = baselines.keep_new(run)
     if standard_input is not None and not options.diff:
         _emit(changes[0].after if changes else standard_input, sys.stdout)
     elif options.diff and not sys.stdout.isatty():  # for git, whatever FORCE_COLOR says
@@ -163,6 +170,16 @@ def _find(options: Namespace) -> tuple[Found, bytes | None]:
     if (options.force_exclude and left_out(name, project.settings)) or not Words().occur_in(data):
         return Found((), (), files=1), data
     return Found((Candidate(shown(name), data, Stamp(0, 0, 0, 0), project),), (), files=1), data
+
+
+def _baselines(found: Found, options: Namespace) -> Baselines | None:
+    """Return the baselines of the files; None where none is asked for."""
+    files = (*found.candidates, *found.others.values())
+    if not options.write_baseline and not any(file.project.settings.baseline for file in files):
+        return None
+    from codemods.baseline import Baselines
+
+    return Baselines(found, written=options.baseline if options.write_baseline else "")
 
 
 def _analysis() -> Analyse:
