@@ -116,6 +116,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument(
+        "--completion", action=_Completion, metavar="SHELL", help="print what completes the command line in bash, zsh or fish"
+    )
     commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
@@ -203,6 +206,18 @@ class _Version(argparse.Action):
         from codemods.version import version
 
         print(f"shapecheck {version()}")
+        parser.exit()
+
+
+class _Completion(argparse.Action):
+    """Prints the script of a shell; the parser is whole by the time that it parses."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, value: Any, option: str | None = None) -> None:
+        from codemods.completion import SHELLS, script
+
+        if value not in SHELLS:
+            parser.error(f"{option}: no {value!r} among {', '.join(SHELLS)}")
+        print(script(parser, value))
         parser.exit()
 
 
