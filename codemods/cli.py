@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import shutil
 import sys
 from argparse import Namespace
 from functools import partial
@@ -16,6 +15,7 @@ from codemods.config import ConfigError, Configuration
 from codemods.files import Candidate, Found, Stamp, discover, left_out, project_of, shown
 from codemods.report import PEOPLE, render
 from codemods.report.counts import Counts, closing_line, number
+from codemods.report.terminal import is_colored, width
 from codemods.words import Words
 
 # What only a run with something to look at needs is imported where it is used: most runs, in a pre-commit hook, have nothing.
@@ -105,7 +105,7 @@ def _fix(options: Namespace) -> int:
     elif options.diff or options.output_format == "text":
         from codemods.report.diff import render as render_diff
 
-        color = _is_colored(sys.stdout)
+        color = is_colored(sys.stdout)
         _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
     _report(run, options, stream)
     if options.add_ignores and options.output_format in PEOPLE:
@@ -217,9 +217,9 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
 
 def _report(run: Run, options: Namespace, stream: TextIO) -> None:
     to_file = bool(options.output_file)
-    color = _is_colored(stream) and not to_file
-    width = shutil.get_terminal_size().columns if stream.isatty() and not to_file else None
-    _put(render(run, options.output_format, color=color, width=width, statistics=options.statistics), options, stream)
+    color = is_colored(stream) and not to_file
+    columns = width(stream) if stream.isatty() and not to_file else None
+    _put(render(run, options.output_format, color=color, width=columns, statistics=options.statistics), options, stream)
 
 
 def _put(report: str, options: Namespace, stream: TextIO) -> None:
@@ -232,10 +232,6 @@ def _put(report: str, options: Namespace, stream: TextIO) -> None:
             file.write(report.encode(errors="backslashreplace"))
     except OSError as error:
         raise ConfigError(f"{options.output_file}: cannot be written: {error.strerror}") from None
-
-
-def _is_colored(stream: TextIO) -> bool:
-    return not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or stream.isatty())
 
 
 def _status(run: Run, options: Namespace) -> int:
