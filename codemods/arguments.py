@@ -141,11 +141,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
             help="accept what is found today: add a comment that ignores it, and repair nothing",
         )
 
-    check.add_argument(
-        "--write-baseline",
-        metavar="FILE",
-        help="accept what is found today, and forget what is gone",
-    )
+    check.add_argument("--write-baseline", metavar="FILE", help="accept what is found today, and forget what is gone")
     check.add_argument("--compile", action="store_true", help="ask the TPU compiler about the calls whose sizes are all known")
     compile_ = _command(commands, "compile", "ask the TPU compiler whether a call compiles", _COMPILE_EXAMPLES)
     add_call(compile_)

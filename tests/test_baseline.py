@@ -288,3 +288,18 @@ def test_a_code_base_adopts_the_check(folder: Path) -> None:
     assert "SC102" in new
     assert "pages_per_compute_block = 24" in new
     assert "4 findings in the baseline" in after
+
+
+def test_lines_move_in_many_files(folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    from codemods.analyse import analyse
+
+    monkeypatch.setattr(cli, "_analysis", lambda: analyse)
+    names = ("handed_on", "fields", "scaled", "seed_block", "seed_heads", "ragged", "torch_xla")
+    for name in names:
+        shutil.copy(ROOT / "tests" / "cases" / f"{name}.py", f"{name}.py")
+    assert run("check", "--write-baseline", KNOWN) == 0
+    assert {Path(path).stem for path in accepted()} == set(names)
+    for name in names:
+        Path(f"{name}.py").write_text("# one\n\n# two\n" + Path(f"{name}.py").read_text())
+    assert run("check", "--baseline", KNOWN, "--output-format", "concise") == 0, run.out
+    assert "no longer" not in run.out
