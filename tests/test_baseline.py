@@ -203,6 +203,16 @@ class TestWhere:
         monkeypatch.chdir(folder.parent)
         assert run("check", str(folder)) == 0, run.out
 
+    def test_each_project_of_a_run_has_its_own(self, run: Runner) -> None:
+        for name, text in (("one", BAD), ("other", BAD + OTHER)):
+            Path(name).mkdir()
+            Path(name, "pyproject.toml").write_text(f'[tool.shapecheck]\nbaseline = "{KNOWN}"\n')
+            Path(name, "a.py").write_text(text)
+            assert run("check", "--write-baseline", f"{name}/{KNOWN}", name) == 0
+        Path("one/a.py").write_text(BAD + OTHER)
+        assert run("check", "--output-format", "concise") == 1
+        assert [line[:10] for line in run.out.splitlines() if ": SC" in line] == ["one/a.py:3"]
+
     def test_it_is_the_same_whoever_writes_it(self, run: Runner) -> None:
         Path("b.py").write_text(BAD)
         adopt(run, BAD)
