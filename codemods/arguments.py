@@ -32,7 +32,8 @@ comments that keep findings back, on an end of the call or on the line of the ar
 _EPILOG = f"""\
 {_EXIT_STATUS.lstrip()}
 
-settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven, strict
+settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven,
+strict, baseline
 
 each command has examples: shapecheck check --help"""
 
@@ -44,7 +45,9 @@ examples:
   shapecheck check --output-format sarif --output-file shapecheck.sarif .
   shapecheck check --select SC2 .            only what concerns megacore
   shapecheck check --compile --chip v5p src  what the TPU compiler says of calls whose sizes are known
-  shapecheck check --add-ignores .           accept what there is, to see only what is new
+  shapecheck check --write-baseline known.json .
+                                             accept what there is, to see only what is new:
+  shapecheck check --baseline known.json .
   shapecheck check --stdin-filename a.py - < a.py
 {_COMMENTS}
 {_EXIT_STATUS}"""
@@ -113,6 +116,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument(
+        "--completion", action=_Completion, metavar="SHELL", help="print what completes the command line in bash, zsh or fish"
+    )
     commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
@@ -127,6 +133,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     fix.add_argument("--adopt", action="store_true", help="afterwards, call the kernel by `from kernel import paged_attention`")
     check.set_defaults(diff=False)
+    fix.set_defaults(write_baseline=None)
     for each in (check, fix):
         each.add_argument(
             "--add-ignores",
@@ -134,6 +141,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
             help="accept what is found today: add a comment that ignores it, and repair nothing",
         )
 
+    check.add_argument("--write-baseline", metavar="FILE", help="accept what is found today, and forget what is gone")
     check.add_argument("--compile", action="store_true", help="ask the TPU compiler about the calls whose sizes are all known")
     compile_ = _command(commands, "compile", "ask the TPU compiler whether a call compiles", _COMPILE_EXAMPLES)
     add_call(compile_)
@@ -154,8 +162,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         chosen.error(f"unrecognized arguments: {' '.join(strange)}{_meant(strange, chosen)}")
     if options.command in ("check", "fix"):
         _settle_input(options, {"check": check, "fix": fix}[options.command])
-    if options.command == "check" and options.compile and options.add_ignores:
-        check.error("--compile is not for --add-ignores")
+    if options.command == "check" and options.add_ignores and (options.compile or options.write_baseline):
+        check.error(f"--{'compile' if options.compile else 'write-baseline'} is not for --add-ignores")
     return options
 
 
@@ -169,6 +177,7 @@ def overlay(options: argparse.Namespace, settings: Settings) -> Settings:
         exclude=(*settings.exclude, *options.exclude),
         unproven=options.unproven or settings.unproven,
         strict=options.strict or settings.strict,
+        baseline=settings.baseline if options.baseline is None else options.baseline,
     )
 
 
@@ -193,6 +202,18 @@ class _Version(argparse.Action):
         from codemods.version import version
 
         print(f"shapecheck {version()}")
+        parser.exit()
+
+
+class _Completion(argparse.Action):
+    """Prints the script of a shell; the parser is whole by the time that it parses."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, value: Any, option: str | None = None) -> None:
+        from codemods.completion import SHELLS, script
+
+        if value not in SHELLS:
+            parser.error(f"{option}: no {value!r} among {', '.join(SHELLS)}")
+        print(script(parser, value))
         parser.exit()
 
 
@@ -226,6 +247,8 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--output-file", metavar="FILE", help="write the report there instead of to standard output")
     group.add_argument("--statistics", action="store_true", help="count the findings of each code instead of listing them")
+    group.add_argument("--baseline", type=os.path.abspath, metavar="FILE", help="report only what FILE does not accept")
+    group.add_argument("--no-baseline", dest="baseline", action="store_const", const="", help="report what it accepts as well")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 although findings remain")
 
 
@@ -282,5 +305,9 @@ def _settle_input(options: argparse.Namespace, parser: argparse.ArgumentParser) 
         parser.error("--stdin-filename is for standard input (-)")
     if options.output_file and not os.path.isdir(os.path.dirname(options.output_file) or "."):  # before there is work done
         parser.error(f"--output-file: there is no folder {os.path.dirname(options.output_file)}")
+    if options.write_baseline:
+        if options.baseline is not None:
+            parser.error("--write-baseline names the baseline itself; leave --baseline out")
+        options.baseline = os.path.abspath(options.write_baseline)
     if options.statistics and options.output_format not in PEOPLE:
         parser.error(f"--statistics has no {options.output_format} format")

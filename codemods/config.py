@@ -38,6 +38,7 @@ class Settings(NamedTuple):
         exclude: patterns as `exclusion` returns them.
         unproven: report what cannot be told as well.
         strict: report it, and let it count for the exit status.
+        baseline: absolute path of the file of findings that are accepted; empty: there is none.
     """
 
     select: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class Settings(NamedTuple):
     exclude: tuple[str, ...] = ()
     unproven: bool = False
     strict: bool = False
+    baseline: str = ""
 
     def reports(self, code: str) -> bool:
         """Say whether findings of this code are reported."""
@@ -165,6 +167,8 @@ def _settings(path: str, data: bytes, table: Mapping[str, Any]) -> Settings:
                 raise ValueError(f"has no key {key!r}; it has: {', '.join(Settings._fields)}")
             if key in checks:
                 values[key] = _strings(key, value, checks[key])
+            elif key == "baseline":
+                values[key] = _path(key, value, os.path.dirname(path))
             elif isinstance(value, bool):
                 values[key] = value
             else:
@@ -172,6 +176,12 @@ def _settings(path: str, data: bytes, table: Mapping[str, Any]) -> Settings:
         except ValueError as error:
             raise SettingsError(path, _line_of(data, key), f"[tool.shapecheck] {error}") from None
     return Settings(**values)
+
+
+def _path(key: str, value: Any, base: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{key} must be the path of a file, not {value!r}")
+    return os.path.abspath(os.path.join(base, value))
 
 
 def _strings(key: str, value: Any, check: Callable[[str], str]) -> tuple[str, ...]:

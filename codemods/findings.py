@@ -113,7 +113,7 @@ class Note:
 class Report:
     """All that one run found; `files` were looked at, `parsed` of them were worth parsing.
 
-    Comments keep `suppressed` more findings back; the verdicts of call sites are what they are without comments.
+    Comments keep `suppressed` more findings back, baselines `baselined`; the verdicts of call sites are what they are without.
     `selected` says that the verdicts of some rules are left out, as the settings ask for: what is proven is so by the others.
     """
 
@@ -124,5 +124,6 @@ class Report:
     files: int = 0
     parsed: int = 0
     suppressed: int = 0
+    baselined: int = 0
     fixed: int = 0
     selected: bool = False

@@ -610,20 +610,70 @@ class TestProcess:
 class TestTerminal:
     """On a terminal of its own; here the analysis is the real one."""
 
-    def on_terminal(self, *arguments: str, **variables: str) -> str:
+    def on_terminal(self, *arguments: str, columns: int = 0, piped: bool = False, patience: float = 0, **variables: str) -> str:
+        """Return what is shown on a terminal of so many columns: without what goes to standard output, if that is `piped`."""
+        import fcntl
         import pty
+        import struct
+        import termios
 
         main, end = pty.openpty()
-        environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
-        code = "import codemods.report.progress as p; p._PATIENCE = p._PAUSE = 0; from codemods.cli import main; main()"
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
+        code = f"import codemods.report.progress as p; p._PATIENCE = {patience}; p._PAUSE = 0; import codemods.cli as c; c.main()"
         command = [sys.executable, "-c", code, *arguments]
-        with subprocess.Popen(command, stdout=end, stderr=end, env={**environment, "TERM": "xterm", **variables}):
+        output = subprocess.PIPE if piped else end
+        with subprocess.Popen(command, stdout=output, stderr=end, env={**environment, "TERM": "xterm", **variables}) as process:
             os.close(end)
             shown = b""
             while chunk := _read(main):
                 shown += chunk
+            self.piped = process.stdout.read().decode() if process.stdout else ""
         os.close(main)
         return shown.decode()
+
+    def test_a_run_that_is_soon_over_shows_no_progress(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        assert "checking" not in self.on_terminal("check", patience=60)
+
+    def test_what_is_piped_is_plain_and_progress_is_shown_all_the_same(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        shown = self.on_terminal("check", piped=True)
+        assert "\r\x1b[Kchecking a.py" in shown
+        assert "SC102" not in shown
+        assert "SC102" in self.piped
+        assert "\x1b" not in self.piped
+
+    @pytest.mark.parametrize("piped", [False, True])
+    def test_progress_is_one_line_however_narrow(self, piped: bool) -> None:
+        name = f"{'long' * 20}.py"
+        Path(name).write_text(ILLEGAL)
+        shown = self.on_terminal("check", columns=40, piped=piped)
+        assert f"\r\x1b[K{f'checking {name}'[:39]}\r" in shown
+
+    @pytest.mark.parametrize("columns", [60, 90])
+    @pytest.mark.parametrize("command", [["check"], ["fix", "--diff"]], ids=" ".join)
+    def test_code_is_as_wide_as_the_terminal_that_it_is_shown_on(self, command: list[str], columns: int) -> None:
+        Path("a.py").write_text(ILLEGAL.replace("(4, 8, 128)", "(4, 8, 64)").replace("idx, ", "idx, " + " " * 60))
+        piped = command[0] == "fix"  # the patch: the report is on the terminal
+        shown = self.on_terminal(*command, columns=columns, piped=piped, patience=60, NO_COLOR="1")
+        assert max(len(line) for line in shown.splitlines() if line.startswith("6 | ")) == columns
+
+    @pytest.mark.parametrize(
+        ("variables", "colored"),
+        [
+            ({}, True),
+            ({"NO_COLOR": "1"}, False),
+            ({"NO_COLOR": ""}, True),
+            ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+            ({"TERM": "dumb"}, False),
+            ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ],
+        ids=str,
+    )
+    def test_colors_are_as_the_environment_wants_them(self, variables: dict[str, str], colored: bool) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        assert ("\x1b[1;31mSC102" in self.on_terminal("check", patience=60, **variables)) is colored
 
     def test_fix_shows_colors_and_progress(self) -> None:
         Path("a.py").write_text(ILLEGAL)
@@ -645,6 +695,7 @@ class TestTerminal:
         assert "\r\n+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)\r\n" in shown
 
 
+_OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")
 ILLEGAL = """\
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention

@@ -28,10 +28,12 @@ from codemods.report import FORMATS
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS, PAGED_ATTENTION
 
+from . import sessions
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-PAGES = (README, *sorted(DOCS.glob("*.md")))
+PAGES = (README, ROOT / "examples" / "README.md", *sorted(DOCS.glob("*.md")))
 MARKED = re.MULTILINE | re.DOTALL
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
 
@@ -128,9 +130,15 @@ def with_output(console: str) -> str:
     return "".join(f"{command}\n{executed_command(command[2:])[1]}" for command in commands)
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=str)
+@pytest.mark.parametrize("block", [block for block in blocks("console") if block.page not in sessions.PAGES], ids=str)
 def test_commands_print_what_the_page_says(block: Block) -> None:
     assert block.body == with_output(block.body)
+
+
+@pytest.mark.parametrize("page", sessions.PAGES, ids=lambda page: page.name)
+def test_a_session_goes_as_the_page_says(page: Path) -> None:
+    bodies = [block.body for block in blocks_of(page, "console")]
+    assert bodies == sessions.outputs(bodies)
 
 
 def test_the_first_command_makes_an_environment_and_runs_the_main_job_there() -> None:
@@ -164,12 +172,6 @@ def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
     shown = tomllib.loads(block.body)["tool"]["shapecheck"]
     assert set(shown) == set(settings._fields) - {"select"}
     assert settings.chips == ("v5p",)
-
-
-def test_the_hooks_shown_are_there() -> None:
-    (block,) = blocks_of(DOCS / "configuration.md", "yaml")
-    offered = re.findall(r"^- id: (\S+)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
-    assert re.findall(r"shapecheck\S*\b", block.body) == offered
 
 
 # ---- tables
@@ -326,8 +328,12 @@ def update() -> None:
     importlib.import_module("tests.conftest")  # which pytest does: the pages need 8 devices
     for page in PAGES:
         text = page.read_text()
+        session = sessions.outputs([block.body for block in blocks_of(page, "console")]) if page in sessions.PAGES else []
         for block in reversed(blocks_of(page, "console", "text")):
-            body = with_output(block.body) if block.language == "console" else python_outputs(page)[block.start]
+            if block.language == "console":
+                body = session.pop() if session else with_output(block.body)
+            else:
+                body = python_outputs(page)[block.start]
             text = text[: block.start] + body + text[block.end :]
         table = re.compile(r"(?<=^<!-- rules:)(.*?-->\n).*?(?=^<!-- end -->$)", MARKED)
         page.write_text(table.sub(lambda found: found[1] + rules_table(), text))

@@ -59,6 +59,7 @@ def test_every_key_is_there() -> None:
             "violated": 1,
             "unproven": 0,
             "suppressed": 0,
+            "baselined": 0,
             "fixed": 0,
         },
     }
