@@ -290,11 +290,12 @@ class Contract:
         """
         try:
             known = frozenset(values.items())
-            if known not in self._failing:
+            if (fails := self._failing.get(known)) is None:
+                fails = self._fails_on_a_chip(values)
                 if len(self._failing) >= _REMEMBERED:
-                    self._failing.clear()
-                self._failing[known] = self._fails_on_a_chip(values)
-            return self._failing[known]
+                    self._failing.clear()  # also for other threads, which so must not expect to find what they have put there
+                self._failing[known] = fails
+            return fails
         except TypeError:  # a value that cannot be hashed
             return self._fails_on_a_chip(values)
 

@@ -19,7 +19,7 @@ from beartype.vale import Is
 from jax import export
 from jaxtyping import Array, Float, Shaped, TypeCheckError, config, jaxtyped
 
-from shapecheck import ContractError, RelationError, contract, enforce, observe, recall, relation
+from shapecheck import ContractError, RelationError, contract, guard, observe, recall, relation
 from shapecheck.chip import chip_of
 
 
@@ -32,7 +32,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(arguments)
         return observe.observed(*arguments)
 
-    monkeypatch.setattr(enforce, "observed", observed)
+    monkeypatch.setattr(guard, "observed", observed)
     return seen
 
 
@@ -106,8 +106,8 @@ def test_a_tuple_that_is_the_default_is_found_at_once(examined: list[Any]) -> No
     def function(x: Float[Array, " n"], blocks: tuple[int, int] = (1, 2)) -> None: ...
 
     memory = recall.Recall(inspect.signature(function), function.__contract__)  # type: ignore[attr-defined]
-    assert list(memory.quick_key((jnp.ones(2),), {}))
-    assert not list(memory.quick_key((jnp.ones(2), (1, 3)), {}))
+    assert list(memory.quick_keys((jnp.ones(2),), {}))
+    assert not list(memory.quick_keys((jnp.ones(2), (1, 3)), {}))
     for _ in range(2):
         function(jnp.ones(2))
     assert len(examined) == 1
