@@ -370,8 +370,9 @@ def contract(*demands: str | Rule | Contract) -> Callable[[_Function], _Function
     cannot be told is taken to hold, and so is one over symbolic sizes of `jax.export` that their constraints leave open; one that
     divides by 0, or that Python cannot evaluate for other reasons, is not. Under jit the check runs when the function is traced.
 
-    The function may be a jit object or a `functools.partial`; of a jit object, `lower`, `trace` and `eval_shape` check the
-    relations too. The contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.
+    The function may be a jit object or a `functools.partial`. Of a jit object, `lower`, `trace` and `eval_shape` check what a
+    call does, also where arrays are given as `jax.ShapeDtypeStruct`; but nobody looks at the elements of arrays there. The
+    contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.
 
     Args:
         demands: relations as strings, or from `shapecheck.relation` with a name, a message and the chips that they are for; and

@@ -37,7 +37,7 @@ def part_of(parameter: inspect.Parameter, named: Collection[str], valued: Collec
     hint = parameter.annotation
     if parameter.name in named:
         return Part.VALUE if parameter.name in valued else Part.SHAPES
-    if hint in ANYTHING:
+    if any(hint is each for each in ANYTHING):
         return Part.NOTHING
     plain = all(type(each) is type for each in alternatives(hint)) and not any(arrays_within(hint))
     return Part.TYPE if plain else Part.SHAPES
@@ -111,11 +111,16 @@ def _has_parts(array: Any) -> bool:
 
 def _is_of_jax(value: Any) -> bool:
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array)
+    return jax is not None and issubclass(type_of(value), jax.Array)  # `isinstance` asks the value, which may say what it likes
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes))
+
+
+def _is_equal_to_none_else(kind: type) -> bool:
+    """Say whether a type is equal to itself alone: a metaclass may have it otherwise."""
+    return type_of(kind).__eq__ is type.__eq__
 
 
 def _is_steady(value: Any) -> bool:
@@ -125,7 +130,8 @@ def _is_steady(value: Any) -> bool:
         return all(map(_is_steady, value))  # pyright: ignore[reportUnknownArgumentType]
     return (
         type(value) in _PLAIN
-        or isinstance(value, (enum.Enum, type))
+        or (isinstance(value, type) and _is_equal_to_none_else(value))
+        or isinstance(value, enum.Enum)
         or (numpy is not None and isinstance(value, (numpy.dtype, numpy.generic)))
     )
 
@@ -144,6 +150,8 @@ def add_to(key: list[Any], part: Part, value: Any) -> None:
         key += (kind, value.shape, value.dtype)
     elif part is Part.NOTHING:
         pass
+    elif not _is_equal_to_none_else(kind):
+        raise Unkeyed
     elif part is Part.TYPE:
         key.append(kind)
     elif kind in _PLAIN:

@@ -89,9 +89,9 @@ class Recall:
 
     def found(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Acceptance | None]:
         """Return the arguments of a call by name, and what is known of it, where the quickest key does not tell; or nothing."""
-        for keying in self.keyings[1:]:
+        for look in self.keyings[1:]:
             try:
-                key, arguments = keying(*args, **kwargs)
+                key, arguments = look(*args, **kwargs)
                 return arguments, self.accepted[key]
             except Exception:  # not seen before, or not to be told by such a key: of an argument anything may go wrong
                 continue
@@ -99,9 +99,9 @@ class Recall:
 
     def quick_keys(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
         """Yield the keys by which such a call is found at once, if it has any."""
-        for keying in self.keyings:
+        for look in self.keyings:
             try:
-                key, arguments = keying(*args, **kwargs)
+                key, arguments = look(*args, **kwargs)
                 hash(key)
             except Exception:
                 continue
