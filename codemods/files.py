@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from codemods.config import Configuration, Settings, SettingsError, parents
+from codemods.config import Configuration, Settings, SettingsError
 from codemods.words import Words
+from shapecheck.pyproject import parents
 
 NOTEBOOK = ".ipynb"
 _SUFFIXES = (".py", ".pyi", NOTEBOOK)
