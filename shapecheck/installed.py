@@ -10,8 +10,9 @@ from importlib import import_module
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, TypeAlias
 
-from shapecheck.contract import Contract, checked
+from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.decorators import checked
 
 _JAX = "jax.experimental.pallas.ops.tpu"
 

@@ -23,8 +23,8 @@ from jax.sharding import AxisType, PartitionSpec
 from jaxtyping import Array, Float, Int, Shaped, TypeCheckError, config, jaxtyped
 
 from shapecheck import ContractError, RelationError, checked, contract, observe, relation
+from shapecheck.arguments import Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import Parameter
 from shapecheck.contracts import PAGED_ATTENTION
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecheck.contract import Parameter
+from shapecheck.arguments import Parameter
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
 from shapecheck.rule import Rule

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT, page_ids
 from shapecheck.contracts.on_tpu import TPU_RULES
