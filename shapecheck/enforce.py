@@ -11,6 +11,7 @@ from jaxtyping import config
 
 from shapecheck.ahead import examine_ahead, examine_outcome
 from shapecheck.demands import Demand
+from shapecheck.frames import without_own_frames
 from shapecheck.guard import Guard
 from shapecheck.recall import Acceptance
 from shapecheck.scope import Scope, enter
@@ -60,7 +61,7 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
             finally:
                 scopes.pop()
         except Exception as error:
-            error.__traceback__ = _without_own_frames(error.__traceback__)
+            error.__traceback__ = without_own_frames(error.__traceback__)
             raise
 
     enforced.__name__ = name_of(function)
@@ -75,13 +76,6 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
 def _accepts_any(result: Any, acceptance: Acceptance, scope: Scope) -> bool:
     """Accept every result of a function that does not annotate it."""
     return True
-
-
-def _without_own_frames(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    """Return a traceback without the frames that it begins with if they are ours: it goes on where the user's code does."""
-    while traceback is not None and traceback.tb_frame.f_globals.get("__name__", "").startswith("shapecheck."):
-        traceback = traceback.tb_next
-    return traceback
 
 
 def _ahead_of_time(method: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
@@ -106,7 +100,7 @@ def _ahead_of_time(method: Callable[..., Any], guard: Guard) -> Callable[..., An
             finally:
                 scopes.pop()
         except Exception as error:
-            error.__traceback__ = _without_own_frames(error.__traceback__)
+            error.__traceback__ = without_own_frames(error.__traceback__)
             raise
 
     return enforced

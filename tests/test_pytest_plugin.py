@@ -125,6 +125,23 @@ def test_megacore():
         result.stdout.fnmatch_lines(["  refused: SC204 on v5e paged_attention(*)"])
 
 
+def test_a_traceback_ends_in_the_call_that_is_refused(run) -> None:
+    result = run(
+        """
+import traceback
+from shapecheck import ContractError
+
+@pytest.mark.parametrize("wrong", [{"pages_per_compute_block": 3}, {"megacore_mode": "kv_head"}])
+def test_refused(wrong):
+    with pytest.raises(ContractError) as caught:
+        attend(**wrong)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line.startswith("out = paged_attention(q, pages,")
+""",
+        "--shapecheck=v5e",
+    )
+    result.assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
