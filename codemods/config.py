@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codemods.codes import HINTS, code_of, known_codes
-from shapecheck.pyproject import Table, TableError, parents
+
+if TYPE_CHECKING:
+    from shapecheck.pyproject import Table
 
 
 class ConfigError(Exception):
@@ -74,10 +76,29 @@ class Configuration:
             SettingsError: the table holds something that is no setting.
         """
         try:
+            with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
+                if b"shapecheck" not in file.read():
+                    return None
+        except OSError:  # mostly: there is none
+            return None
+        from shapecheck.pyproject import Table, TableError  # takes longer than a run without call sites
+
+        try:
             table = Table.of(folder)
             return None if table is None else self._overlay(_settings(table))
         except TableError as error:
             raise SettingsError(error.path, error.line, error.message) from None
+
+
+def parents(folder: str) -> Iterator[str]:
+    """Yield the folder and those above it, as absolute paths, up to the root."""
+    folder = os.path.abspath(folder)
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
 
 
 def exclusion(pattern: str, base: str) -> str:

@@ -10,9 +10,8 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from codemods.config import Configuration, Settings, SettingsError
+from codemods.config import Configuration, Settings, SettingsError, parents
 from codemods.words import Words
-from shapecheck.pyproject import parents
 
 NOTEBOOK = ".ipynb"
 _SUFFIXES = (".py", ".pyi", NOTEBOOK)

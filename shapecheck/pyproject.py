@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 _PYPROJECT = "pyproject.toml"
@@ -59,7 +60,8 @@ class Table:
         Raises:
             TableError: it cannot be read, or is none.
         """
-        return next((table for each in parents(folder) if (table := cls.of(each))), None)
+        here = Path(folder).absolute()
+        return next((table for each in (here, *here.parents) if (table := cls.of(str(each)))), None)
 
     def strings(self, key: str, check: Callable[[str], str]) -> tuple[str, ...]:
         """Return the strings that a key is set to, each as `check` returns it; none where it is not set.
@@ -78,17 +80,6 @@ class Table:
     def error(self, key: str, message: str) -> TableError:
         """Return the error that tells what is wrong with a key."""
         return TableError(self.path, _line_of(self.text, key), f"[tool.shapecheck] {message}")
-
-
-def parents(folder: str) -> Iterator[str]:
-    """Yield the folder and those above it, as absolute paths, up to the root."""
-    folder = os.path.abspath(folder)
-    while True:
-        yield folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return
-        folder = above
 
 
 def _table(path: str, data: bytes) -> Table | None:
