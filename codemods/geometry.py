@@ -14,8 +14,8 @@ from codemods.evaluate.operators import quotient
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
 from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant, plain_of
+from shapecheck.arguments import ArrayArgument
 from shapecheck.axes import VARIADIC
-from shapecheck.contract import ArrayArgument
 from shapecheck.observe import NARROWED
 from shapecheck.relation import UNKNOWN
 

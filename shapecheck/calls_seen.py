@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-from shapecheck.contract import ArrayArgument, Contract
+from shapecheck.arguments import ArrayArgument
+from shapecheck.contract import Contract
 from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Verdict
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import Contract
 from shapecheck.relation import UNKNOWN, Relation
 from shapecheck.rule import Rule, constantly, no_advice
 

@@ -10,8 +10,9 @@ from importlib import import_module
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, TypeAlias
 
-from shapecheck.contract import Contract, checked
+from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.decorators import checked
 
 _JAX = "jax.experimental.pallas.ops.tpu"
 
@@ -147,9 +148,14 @@ def _code_that_asks(path: str, code: CodeType) -> CodeType:
     """Return code that hands its arguments on to `guarded(path)`; it says that it is where the other code is."""
     source = (
         "def asking(*args, **kwargs):\n"
+        "    from shapecheck.frames import without_own_frames\n"
         f"    from {__name__} import guarded\n"
         "    __tracebackhide__ = True\n"
-        f"    return guarded({path!r})(*args, **kwargs)\n"
+        "    try:\n"
+        f"        return guarded({path!r})(*args, **kwargs)\n"
+        "    except Exception as error:\n"
+        "        error.__traceback__ = without_own_frames(error.__traceback__.tb_next)\n"
+        "        raise\n"
     )
     module = compile(source, code.co_filename, "exec")
     (asking,) = (each for each in module.co_consts if isinstance(each, CodeType))

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Final, Literal, TypeAlias
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import Chip, local_chip
-from shapecheck.contract import ON_TPU, ArrayArgument, Contract, Parameter
+from shapecheck.contract import ON_TPU, Contract
 from shapecheck.paths import Key, elements, root_of
 from shapecheck.relation import UNKNOWN
 from shapecheck.symbolic import Symbolic

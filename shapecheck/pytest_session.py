@@ -63,7 +63,7 @@ class Session:
             there = {**geometry, **chip.facts}
             call.judged(chip.name, contract.judge(there))
             if violations := violations_of(contract, there):
-                errors.append(contract_error(contract, violations, [f"on a {chip.name}, declared by --shapecheck"]))
+                errors.append(contract_error(contract, violations, [f"on a {chip.name}, declared for this run"]))
         if errors:
             raise errors[0]
         try:

@@ -13,8 +13,8 @@ from typing import Any
 
 from jaxtyping import AbstractDtype
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.axes import VARIADIC, axes_of
-from shapecheck.contract import ArrayArgument, Parameter
 from shapecheck.hints import alternatives, arrays_of, arrays_within, members
 from shapecheck.relation import UNKNOWN
 

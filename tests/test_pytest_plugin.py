@@ -105,6 +105,57 @@ def test_illegal_as_expected():
     )
 
 
+@pytest.mark.parametrize(
+    ("option", "refused"), [("--shapecheck", True), ("--shapecheck=", True), ("--shapecheck=v5p", False)], ids=str
+)
+def test_the_chips_of_the_project_are_declared_where_the_command_line_names_none(
+    run, pytester, option: str, refused: bool
+) -> None:
+    pytester.makepyprojecttoml('[tool.shapecheck]\nchips = ["v5e", "v5e"]\n')
+    result = run(
+        """
+def test_megacore():
+    attend(megacore_mode="kv_head")
+""",
+        option,
+        "-rA",
+    )
+    assert result.ret == refused
+    if refused:
+        result.stdout.fnmatch_lines(["  refused: SC204 on v5e paged_attention(*)"])
+
+
+def test_a_traceback_ends_in_the_call_that_is_refused(run) -> None:
+    result = run(
+        """
+import traceback
+from shapecheck import ContractError
+
+@pytest.mark.parametrize("wrong", [{"pages_per_compute_block": 3}, {"megacore_mode": "kv_head"}])
+def test_refused(wrong):
+    with pytest.raises(ContractError) as caught:
+        attend(**wrong)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line.startswith("out = paged_attention(q, pages,")
+""",
+        "--shapecheck=v5e",
+    )
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('chips = ["v9"]', "*pyproject.toml:2: [[]tool.shapecheck] chips: *v9*"),
+        ('chips = "v5e"', "*pyproject.toml:2: [[]tool.shapecheck] chips must be an array of strings, not 'v5e'"),
+    ],
+)
+def test_what_is_wrong_with_the_chips_of_the_project_is_told_with_its_line(run, pytester, settings: str, message: str) -> None:
+    pytester.makepyprojecttoml(f"[tool.shapecheck]\n{settings}\n")
+    result = run("def test(): ...", "--shapecheck=")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
 def test_a_call_must_be_legal_on_the_declared_chips(run) -> None:
     result = run(
         """
@@ -120,7 +171,7 @@ def test_megacore():
     result.stdout.fnmatch_lines(
         [
             "E *ContractError: paged_attention: 1 relation does not hold",
-            "E *  on a v5e, declared by --shapecheck",
+            "E *  on a v5e, declared for this run",
             "E *  SC204 megacore-chip: *",
             "2 distinct calls of kernels, 1 refused",
             "  refused: SC204 on v5e paged_attention(*)",
@@ -218,7 +269,10 @@ def test_legal(monkeypatch):
         (["--shapecheck"], "--shapecheck: unknown chip 'test_suite.py'*to name no chip before a path, write --shapecheck="),
         (["--shapecheck-values"], "--shapecheck-values goes with --shapecheck"),
         (["--shapecheck-compile"], "--shapecheck-compile goes with --shapecheck"),
-        (["--shapecheck-compile", "--shapecheck="], "--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p"),
+        (
+            ["--shapecheck-compile", "--shapecheck="],
+            "--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p, or chips in [[]tool.shapecheck]",
+        ),
     ],
 )
 def test_options_that_make_no_sense(run, options: list[str], message: str) -> None:

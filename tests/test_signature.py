@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float, Int, PyTree
 
-from shapecheck.contract import ArrayArgument, Parameter
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.relation import UNKNOWN, RelationError
 from shapecheck.signature import name_of, read_signature
 

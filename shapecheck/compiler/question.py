@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from shapecheck.arguments import ArrayArgument
 from shapecheck.chip import Chip, chip_of
 from shapecheck.compiler.kernels import KERNELS, Kernel
-from shapecheck.contract import ArrayArgument, Contract
+from shapecheck.contract import Contract
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Values
 

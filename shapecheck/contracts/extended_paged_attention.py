@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shapecheck.contract import ArrayArgument
+from shapecheck.arguments import ArrayArgument
 from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION

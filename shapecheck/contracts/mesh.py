@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecheck.contract import Parameter
+from shapecheck.arguments import Parameter
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
 from shapecheck.rule import Rule
@@ -43,6 +43,17 @@ def _pools(values: Values) -> str | None:
     if not (isinstance(pages, int) and isinstance(batch, int) and pages >= 1 and batch >= 1):
         return None
     return _sizes("pages_axis", [size for size in divisors(pages) if batch % size == 0], values)
+
+
+def page_ids(values: Values) -> str | None:
+    """Tell the page ids that a row may have: where the pool is split, they count from the first page of the row's device."""
+    pages, axis = values.get("total_num_pages"), values.get("pages_axis")
+    devices, share = (
+        (1, "total_num_pages") if axis is None else (values.get("pages_axis_size"), "total_num_pages // pages_axis_size")
+    )
+    if not (isinstance(pages, int) and isinstance(devices, int) and devices >= 1):
+        return None
+    return f"at least 0, at most {pages // devices - 1} = {share} - 1"
 
 
 def _sizes(parameter: str, legal: list[int], values: Values) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION

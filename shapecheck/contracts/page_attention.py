@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shapecheck.contract import Parameter
+from shapecheck.arguments import Parameter
 from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.multi_queries_paged_attention import PLAIN_PAGES
 from shapecheck.contracts.on_tpu import TPU_RULES

@@ -7,11 +7,11 @@ of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (li
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended, unless
-from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT
+from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT, page_ids
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
@@ -34,11 +34,6 @@ def _most_tokens(values: Values) -> str | None:
     if not isinstance(pages, int) or not isinstance(page_size, int):
         return None
     return f"at least 0, at most {pages * page_size} = pages_per_sequence * page_size ({pages} * {page_size})"
-
-
-def _page_ids(values: Values) -> str | None:
-    pages: Any = values.get("total_num_pages")
-    return f"at least 0, at most {pages - 1} = total_num_pages - 1" if isinstance(pages, int) else None
 
 
 RULES = (
@@ -295,7 +290,7 @@ RULES = (
             "padding of -1 or of `total_num_pages` reads outside the pool. Pad with the id of any page, e.g. 0."
         ),
         argument="page_indices",
-        advice=_page_ids,
+        advice=page_ids,
         silent=True,
     ),
 )
@@ -328,7 +323,14 @@ PORTABLE_PAGED_ATTENTION = replace(
     ),
     rules=amended(
         PAGED_ATTENTION.rules,
-        {},
+        {
+            "SC402": {
+                "relation": Relation(
+                    "0 <= page_indices_min and page_indices_max < total_num_pages"
+                    " and (pages_axis is None or page_indices_max < total_num_pages // pages_axis_size)"
+                ),
+            },
+        },
         without=(TAIL_RULE.code,),
         also=(*MESH_RULES, unless("implementation == 'xla'", TAIL_RULE, per_device=True)),
     ),

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import LANES
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended
 from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES

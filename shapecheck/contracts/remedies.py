@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shapecheck.contract import ArrayArgument
+from shapecheck.arguments import ArrayArgument
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Computed, Fix, Resize
