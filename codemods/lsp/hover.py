@@ -36,7 +36,7 @@ def _lines(site: CallSite, findings: Sequence[Finding]) -> Iterator[str]:
     yield ""
     if site.values:
         yield from ("| | value | from |", "|---|---|---|")
-        yield from (f"| `{name}` | {_values(values)} | {_origins(values)} |" for name, values in site.values.items())
+        yield from (f"| `{name}` | {_values(values)} | {_origins(name, values)} |" for name, values in site.values.items())
         yield ""
     for verdict, group in groupby(findings, key=lambda each: each.verdict):
         yield from (f"- {_MARKS[verdict]} `{each.code}` {each.name}: {_escaped(sentence(each))}" for each in group)
@@ -54,8 +54,8 @@ def _values(values: Sequence[Value]) -> str:
     return ", ".join([*texts[:_SHOWN], *(["..."] if len(texts) > _SHOWN else [])])
 
 
-def _origins(values: Sequence[Value]) -> str:
-    origins = dict.fromkeys(each.origin for each in values if each.origin and each.origin != repr(each.value))
+def _origins(name: str, values: Sequence[Value]) -> str:
+    origins = dict.fromkeys(each.origin for each in values if each.origin not in ("", name, repr(each.value)))
     return ", ".join([*map(_code, list(origins)[:_SHOWN]), *(["..."] if len(origins) > _SHOWN else [])])
 
 

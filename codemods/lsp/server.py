@@ -32,7 +32,8 @@ class Server(LanguageServer):
     """One editor: what it has open, and how it wants it checked."""
 
     def __init__(self) -> None:
-        super().__init__("shapecheck", version(), types.TextDocumentSyncKind.Incremental, _NOTEBOOKS)
+        # pygls takes a form feed for the end of a line, and moves the positions of a change to fit that: whole texts have none.
+        super().__init__("shapecheck", version(), types.TextDocumentSyncKind.Full, _NOTEBOOKS)
         self.documents = Documents()
         self.settings = EditorSettings()
         self._given: list[Any] = [None, None]  # what came with `initialize`, and what the workspace says
