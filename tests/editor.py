@@ -140,13 +140,18 @@ def applied(text: str, edit: types.WorkspaceEdit | None, uri: str) -> str:
     assert edit is not None
     assert edit.document_changes is not None
     edits = [
-        each for change in edit.document_changes if isinstance(change, types.TextDocumentEdit) and change.text_document.uri == uri
+        each
+        for change in edit.document_changes
+        if isinstance(change, types.TextDocumentEdit) and change.text_document.uri == uri
         for each in change.edits
     ]
     lines = text.splitlines(keepends=True)
     for each in reversed(edits):
         assert isinstance(each, types.TextEdit)
-        start, end = (sum(map(len, lines[: p.line])) + _characters(lines[p.line] if p.line < len(lines) else "", p.character) for p in (each.range.start, each.range.end))
+        start, end = (
+            sum(map(len, lines[: p.line])) + _characters(lines[p.line] if p.line < len(lines) else "", p.character)
+            for p in (each.range.start, each.range.end)
+        )
         text = text[:start] + each.new_text + text[end:]
     return text
 

@@ -250,7 +250,10 @@ def test_safe_fixes_are_preferred_and_made_when_they_are_chosen(tmp_path: Path) 
 
 def test_fixes_that_are_not_safe_say_so(tmp_path: Path) -> None:
     text = source("n", before="def f(n):\n").replace("\n", "\n    ").replace(f"    {IMPORT}", IMPORT)
-    text = IMPORT + "def f(q, k_pages, lengths, table):\n    return paged_attention(q, k_pages, k_pages, lengths, table, pages_per_compute_block=4)\n"
+    text = (
+        IMPORT
+        + "def f(q, k_pages, lengths, table):\n    return paged_attention(q, k_pages, k_pages, lengths, table, pages_per_compute_block=4)\n"
+    )
 
     async def scene(client: Editor) -> None:
         client.open("a.py", text)

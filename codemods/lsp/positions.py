@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from lsprotocol.types import Position, PositionEncodingKind, Range, TextEdit
 
 _NEWLINE = re.compile("\r\n|\r|\n")  # no other character ends a line: not a form feed, nor U+2028
+_LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _CODECS = {PositionEncodingKind.Utf8.value: ("utf-8", 1), PositionEncodingKind.Utf16.value: ("utf-16-le", 2)}
 
 
@@ -56,17 +57,23 @@ class Text:
 
     def edits(self, after: str) -> Iterator[TextEdit]:
         """Yield the edits that make another text of this one, each as short as can be."""
-        lines = [self.text[start:end] for start, end in zip(self._starts, [*self._starts[1:], len(self.text)], strict=True)]
-        others = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", after)
+        lines, others = _LINE.findall(self.text), _LINE.findall(after)
         matcher = difflib.SequenceMatcher(None, lines, others, autojunk=False)
         for tag, first, last, other_first, other_last in matcher.get_opcodes():
             if tag != "equal":
                 old, new = "".join(lines[first:last]), "".join(others[other_first:other_last])
                 start, end = self._starts[first] if first < len(lines) else len(self.text), len(old)
                 common = _common(old, new)
+                common -= _splits(old, common) or _splits(new, common)
                 trailing = _common(old[common:][::-1], new[common:][::-1])
+                trailing -= _splits(old, len(old) - trailing) or _splits(new, len(new) - trailing)
                 edit = self.range(start + common, start + end - trailing)
                 yield TextEdit(edit, new[common : len(new) - trailing])
+
+
+def _splits(text: str, offset: int) -> bool:
+    """Say whether an offset is within the end of a line, where no position is."""
+    return text[offset - 1 : offset + 1] == "\r\n" if offset else False
 
 
 def _common(one: str, other: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -92,6 +93,8 @@ class Server(LanguageServer):
 
 def serve() -> None:
     """Serve an editor until it ends the server."""
+    # It complains of the parts of a text that editors send of a notebook; its copy of the text is not looked at.
+    logging.getLogger("pygls.workspace.text_document").setLevel(logging.CRITICAL)
     _server().start_io()
 
 
