@@ -116,6 +116,26 @@ def test_open_files_see_what_the_others_have_not_saved(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_calls_of_functions_with_a_contract_are_checked_where_they_are_made(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").write_text("from .kernels import attend\n")
+    (tmp_path / "ours" / "kernels.py").write_text(
+        "from jaxtyping import Array, Float\nfrom shapecheck import contract\n\n"
+        '@contract("heads % 8 == 0")\ndef attend(q: Float[Array, "heads d"]): ...\n'
+    )
+    text = "import jax.numpy as jnp\nfrom ours import attend\nattend(jnp.zeros((12, 128)))\n"
+
+    async def scene(client: Editor) -> None:
+        client.open("a.py", text)
+        (found,) = await client.diagnostics("a.py")
+        assert found.code == "SC001"
+        assert part(text, found.range) == "jnp.zeros((12, 128))"
+        client.change("a.py", text.replace("12", "16"), 2)
+        assert await client.diagnostics("a.py", 2) == ()
+
+    play(tmp_path, scene)
+
+
 def test_a_file_that_does_not_parse_says_so_at_its_line(tmp_path: Path) -> None:
     async def scene(client: Editor) -> None:
         client.open("a.py", source("4") + "def f(:\n")
@@ -218,8 +238,6 @@ def test_a_worker_that_dies_is_told_and_replaced(tmp_path: Path) -> None:
 
 # ---- what can be done
 
-NOT_DIVIDING = source("5", before="def pages(n): return n\n").replace("jnp.zeros((2, 6)", "jnp.zeros((2, pages(6))")
-
 
 def test_safe_fixes_are_preferred_and_made_when_they_are_chosen(tmp_path: Path) -> None:
     text = '"🙂"\n' + source("4").replace("out =", '"🙂"; out =') + source("5").removeprefix(IMPORT)
@@ -249,11 +267,8 @@ def test_safe_fixes_are_preferred_and_made_when_they_are_chosen(tmp_path: Path) 
 
 
 def test_fixes_that_are_not_safe_say_so(tmp_path: Path) -> None:
-    text = source("n", before="def f(n):\n").replace("\n", "\n    ").replace(f"    {IMPORT}", IMPORT)
-    text = (
-        IMPORT
-        + "def f(q, k_pages, lengths, table):\n    return paged_attention(q, k_pages, k_pages, lengths, table, pages_per_compute_block=4)\n"
-    )
+    call = "paged_attention(q, k_pages, k_pages, lengths, table, pages_per_compute_block=4)"
+    text = f"{IMPORT}def f(q, k_pages, lengths, table):\n    return {call}\n"
 
     async def scene(client: Editor) -> None:
         client.open("a.py", text)
@@ -418,7 +433,7 @@ def test_the_cells_of_a_notebook_are_one_program(tmp_path: Path) -> None:
 
 
 def test_without_pygls_the_command_says_what_to_install() -> None:
-    code = "import sys; sys.modules['pygls'] = None; sys.modules['lsprotocol'] = None\nfrom codemods.cli import main\nsys.exit(main(['lsp']))"
+    code = "import sys; sys.modules['pygls'] = None\nfrom codemods.cli import main\nsys.exit(main(['lsp']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 2
     assert done.stderr == "shapecheck: the language server needs pygls: pip install 'shapecheck-pallas[lsp]'\n"

@@ -13,9 +13,6 @@ from pygls.uris import to_fs_path, uri_scheme
 from codemods.files import NOTEBOOK
 from codemods.lsp.positions import Text
 from codemods.source import SourceError, encoding_of
-from codemods.words import Words
-
-_WORDS = Words()
 
 
 @dataclass
@@ -114,10 +111,6 @@ class Documents:
         """Return the text of a file or of a cell."""
         return Text(self._texts[uri], self.encoding)
 
-    def names_kernel(self, document: Document) -> bool:
-        """Say whether there may be anything to tell of it."""
-        return _WORDS.occur_in("\n".join(self._texts[uri] for uri in self._uris(document)).encode(errors="replace"))
-
     def data(self, document: Document) -> bytes:
         """Return the bytes that the document would be saved as."""
         if not document.is_notebook:
@@ -137,9 +130,6 @@ class Documents:
     def buffers(self) -> Mapping[str, bytes]:
         """Return what takes the place of the files on disk."""
         return {document.path: self.data(document) for document in self._documents.values()}
-
-    def _uris(self, document: Document) -> Iterable[str]:
-        return [cell.document for cell in document.cells] if document.is_notebook else [document.uri]
 
     def _forget(self, uris: Iterable[str]) -> None:
         for uri in uris:

@@ -65,11 +65,11 @@ class Checks:
     """The checks of all open documents: one after the other, the one that was edited last first.
 
     Args:
-        question: words the question about a document as it is now; None for one of which there is nothing to tell.
+        question: words the question about a document as it is now.
         publish: is told what there is to show of a document.
     """
 
-    def __init__(self, question: Callable[[Document], Check | None], publish: Callable[[Document, Checked], None]) -> None:
+    def __init__(self, question: Callable[[Document], Check], publish: Callable[[Document, Checked], None]) -> None:
         self._question = question
         self._publish = publish
         self._worker = Worker()
@@ -106,14 +106,12 @@ class Checks:
         self._worker.stop()
 
     async def _run(self, delay: float) -> None:
-        questions = [(document, self._question(document)) for document in self._due]
-        if any(question is not None for _, question in questions):
-            await self._worker.start()
+        await self._worker.start()
         await asyncio.sleep(delay)
         while self._due:
             document = self._due[0]
-            revision, question = document.revision, self._question(document)
-            checked = Checked() if question is None else cast(Checked, await self._worker.ask(question))
+            revision = document.revision
+            checked = cast(Checked, await self._worker.ask(self._question(document)))
             self._due = [each for each in self._due if each is not document]
             self._answers[document.uri] = revision, checked
             self._publish(document, checked)

@@ -75,8 +75,8 @@ class Server(LanguageServer):
         versioned = bool(self.capability("workspace.workspace_edit.document_changes"))
         return actions.workspace_edit(edited, self.documents, versioned=versioned)
 
-    def _question(self, document: Document) -> Check | None:
-        return Check(self.ask(document)) if self.documents.names_kernel(document) else None
+    def _question(self, document: Document) -> Check:
+        return Check(self.ask(document))
 
     def _publish(self, document: Document, checked: Checked) -> None:
         cells = range(1, len(document.cells) + 1) if document.is_notebook else (None,)

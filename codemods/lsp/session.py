@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from lsprotocol.types import TextEdit
@@ -13,18 +14,20 @@ from lsprotocol.types import TextEdit
 from codemods.analyse import analyse
 from codemods.check import Examination, examine, parse
 from codemods.config import ConfigError, Configuration
-from codemods.files import NOTEBOOK, Candidate, Found, Stamp, left_out, project_of, shown
+from codemods.files import NOTEBOOK, Candidate, Found, Stamp, left_out, project_of, searchable, shown
 from codemods.findings import FileError, Finding
 from codemods.fix import Change, fix
 from codemods.ignores import comments
 from codemods.lsp.diagnostics import Told, of_error, of_finding, of_note, range_of
 from codemods.lsp.hover import Pointed, markdown
 from codemods.lsp.positions import Text
+from codemods.lsp.reach import reaches_contract
 from codemods.lsp.settings import EditorSettings
 from codemods.notebook import source_of
 from codemods.promises import Key
 from codemods.rewrite import RewriteError, apply
 from codemods.unsaved import unsaved
+from codemods.words import Words
 
 
 class Ask(NamedTuple):
@@ -94,11 +97,12 @@ def answer(question: Question) -> Answer:
 
 
 def _found(ask: Ask) -> Found:
-    """Return the document as a run finds it; nothing where the settings exclude it."""
-    project = project_of(os.path.dirname(ask.path), Configuration(ask.settings.overlay))
-    if left_out(ask.path, project.settings):
+    """Return the document as a run finds it; nothing where the settings exclude it, or it calls nothing that has a contract."""
+    project, data = project_of(os.path.dirname(ask.path), Configuration(ask.settings.overlay)), ask.buffers[ask.path]
+    named = Words().occur_in(searchable(ask.path, data))
+    if left_out(ask.path, project.settings) or not (named or reaches_contract(ask.path, data, Path(project.root))):
         return Found((), (), files=1)
-    return Found((Candidate(shown(ask.path), ask.buffers[ask.path], Stamp(0, 0, 0, -1), project),), (), files=1)
+    return Found((Candidate(shown(ask.path), data, Stamp(0, 0, 0, -1), project),), (), files=1)
 
 
 def _examined(ask: Ask) -> tuple[Examination | None, list[FileError]]:
