@@ -111,12 +111,12 @@ def capabilities(*, resolves: bool = True, configures: bool = False, encoding: s
 
 @asynccontextmanager
 async def editor(
-    folder: Path, *, options: Any = None, settings: Any = None, workspace: bool = True, **able: Any
+    folder: Path, *, options: Any = None, settings: Any = None, workspace: bool = True, started: Path | None = None, **able: Any
 ) -> AsyncIterator[Editor]:
     """Start the server, and end it as editors do."""
     client = Editor(folder, settings)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    await client.start_io(sys.executable, "-P", "-m", "codemods", "lsp", "--stdio", env=environment)
+    await client.start_io(sys.executable, "-P", "-m", "codemods", "lsp", "--stdio", env=environment, cwd=started)
     try:
         await client.initialize_async(
             types.InitializeParams(

@@ -136,6 +136,20 @@ def test_calls_of_functions_with_a_contract_are_checked_where_they_are_made(tmp_
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize("started", ["", "serving"])
+def test_the_folder_that_the_editor_is_started_in_does_not_matter(tmp_path: Path, started: str) -> None:
+    (tmp_path / "serving").mkdir()
+    (tmp_path / "serving" / "__init__.py").touch()
+    (tmp_path / "serving" / "config.py").write_text("BLOCK = 4\n")
+    text = source("BLOCK", before="from serving.config import BLOCK\n")
+
+    async def scene(client: Editor) -> None:
+        client.open("serving/a.py", text)
+        assert codes(await client.diagnostics("serving/a.py")) == ["SC102"]
+
+    play(tmp_path, scene, started=tmp_path / started)
+
+
 def test_a_file_that_does_not_parse_says_so_at_its_line(tmp_path: Path) -> None:
     async def scene(client: Editor) -> None:
         client.open("a.py", source("4") + "def f(:\n")

@@ -14,9 +14,7 @@ from codemods.lsp.documents import Document
 from codemods.lsp.session import Answer, Check, Checked, Question
 from codemods.lsp.worker import LENGTH, failure, packed
 
-DELAY = 0.2
-"""Seconds without an edit before a check begins."""
-
+_DELAY = 0.2  # seconds without an edit before a check begins
 _PATIENCE = 60  # seconds that a request waits for the check of its document
 _COMMAND = (sys.executable, "-P", "-m", "codemods.lsp.worker")  # nothing is imported from the working folder
 
@@ -78,13 +76,13 @@ class Checks:
         self._answers: dict[str, tuple[int, Checked]] = {}
         self._news = asyncio.Event()
 
-    def begin(self, documents: Iterable[Document], *, delay: float = DELAY) -> None:
+    def begin(self, documents: Iterable[Document]) -> None:
         """Check documents anew, in this order, and whatever else is still to be checked; what runs now is given up."""
         if self._task is not None:
             self._task.cancel()
         documents = list(documents)
         self._due = [*documents, *(each for each in self._due if each not in documents)]
-        self._task = asyncio.get_running_loop().create_task(self._run(delay))
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     def forget(self, document: Document) -> None:
         """Tell nothing of a document any more."""
@@ -105,9 +103,9 @@ class Checks:
             self._task.cancel()
         self._worker.stop()
 
-    async def _run(self, delay: float) -> None:
+    async def _run(self) -> None:
         await self._worker.start()
-        await asyncio.sleep(delay)
+        await asyncio.sleep(_DELAY)
         while self._due:
             document = self._due[0]
             revision = document.revision

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ from lsprotocol.types import TextEdit
 from codemods.analyse import analyse
 from codemods.check import Examination, examine, parse
 from codemods.config import ConfigError, Configuration
-from codemods.files import NOTEBOOK, Candidate, Found, Stamp, left_out, project_of, searchable, shown
+from codemods.files import NOTEBOOK, Candidate, Found, Project, Stamp, left_out, project_of, searchable, shown
 from codemods.findings import FileError, Finding
 from codemods.fix import Change, fix
 from codemods.ignores import comments
@@ -85,38 +86,41 @@ Answer: TypeAlias = Checked | Edited
 
 
 def answer(question: Question) -> Answer:
-    """Answer one question."""
-    with unsaved(question.ask.buffers):
+    """Answer one question; paths are told from the root of the project, wherever the editor was started."""
+    ask = question.ask
+    try:
+        project = project_of(os.path.dirname(ask.path), Configuration(ask.settings.overlay))
+    except ConfigError as error:
+        failed = Checked([of_error(FileError(ask.path, 1, str(error)))])
+        return failed if isinstance(question, Check) else Edited({}, str(error))
+    with unsaved(ask.buffers), chdir(project.root if os.path.isdir(project.root) else os.curdir):
         match question:
-            case Check(ask):
-                return _check(ask)
-            case Fix(ask, key):
-                return _fix(ask, key)
-            case Ignore(ask, key):
-                return _ignore(ask, key)
+            case Check():
+                return _check(ask, project)
+            case Fix(_, key):
+                return _fix(ask, project, key)
+            case Ignore(_, key):
+                return _ignore(ask, project, key)
 
 
-def _found(ask: Ask) -> Found:
+def _found(ask: Ask, project: Project) -> Found:
     """Return the document as a run finds it; nothing where the settings exclude it, or it calls nothing that has a contract."""
-    project, data = project_of(os.path.dirname(ask.path), Configuration(ask.settings.overlay)), ask.buffers[ask.path]
+    data = ask.buffers[ask.path]
     named = Words().occur_in(searchable(ask.path, data))
     if left_out(ask.path, project.settings) or not (named or reaches_contract(ask.path, data, Path(project.root))):
         return Found((), (), files=1)
     return Found((Candidate(shown(ask.path), data, Stamp(0, 0, 0, -1), project),), (), files=1)
 
 
-def _examined(ask: Ask) -> tuple[Examination | None, list[FileError]]:
-    projects, errors = parse(_found(ask))
-    for project, sources in projects.items():  # the document's own, if it can be parsed
+def _examined(ask: Ask, project: Project) -> tuple[Examination | None, list[FileError]]:
+    projects, errors = parse(_found(ask, project))
+    for sources in projects.values():  # the document, if it can be parsed
         return examine(project, sources, partial(analyse, values=True)), errors
     return None, errors
 
 
-def _check(ask: Ask) -> Checked:
-    try:
-        examination, errors = _examined(ask)
-    except ConfigError as error:
-        return Checked([of_error(FileError(ask.path, 1, str(error)))])
+def _check(ask: Ask, project: Project) -> Checked:
+    examination, errors = _examined(ask, project)
     if examination is None:
         return Checked([of_error(error) for error in errors])
     (source,) = examination.sources.values()
@@ -134,25 +138,22 @@ def _check(ask: Ask) -> Checked:
     return Checked(told, pointed)
 
 
-def _fix(ask: Ask, key: Key | None) -> Edited:
+def _fix(ask: Ask, project: Project, key: Key | None) -> Edited:
     wanted: Callable[[Finding], bool] = (lambda each: True) if key is None else (lambda each: Key.of(each) == key)
-    try:
-        run, changes = fix(_found(ask), analyse, None, unsafe=key is not None, wanted=wanted)
-    except ConfigError as error:
-        return Edited({}, str(error))
+    run, changes = fix(_found(ask, project), analyse, None, unsafe=key is not None, wanted=wanted)
     refused = (each.fix.message for each in run.report.findings if each.fix is not None and wanted(each))
     return _edited(changes, ask, next(refused, "there is nothing to fix any more"))
 
 
-def _ignore(ask: Ask, key: Key) -> Edited:
+def _ignore(ask: Ask, project: Project, key: Key) -> Edited:
     try:
-        examination, _ = _examined(ask)
+        examination, _ = _examined(ask, project)
         found = [each for each in examination.findings if Key.of(each) == key] if examination is not None else []
         if examination is None or not found:
             return Edited({}, "the finding is not there any more")
         (source,) = examination.sources.values()
         after = apply(source, list(comments(source, found)))
-    except (ConfigError, RewriteError) as error:
+    except RewriteError as error:
         return Edited({}, f"no comment is added: {error}")
     return _edited([Change(source.path, source.data, after.data)], ask, "")
 
