@@ -112,6 +112,15 @@ exit status:
   2  wrong usage, a model that cannot be read, or no compiler to ask"""
 
 
+_LSP_EXAMPLES = """\
+It comes with `pip install 'shapecheck-pallas[lsp]'`. An editor starts it; docs/editors.md has settings for some.
+
+initializationOptions, or the section `shapecheck` of the editor's settings, go on top of [tool.shapecheck]:
+  {"chips": ["v5p"], "select": [], "ignore": ["SC115"], "unproven": true}
+
+exit status: 0 when the editor ends it; 2 where pygls is not installed"""
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
@@ -119,7 +128,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--completion", action=_Completion, metavar="SHELL", help="print what completes the command line in bash, zsh or fish"
     )
-    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan|lsp", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
     _add_files(check)
@@ -155,6 +164,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
 
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
+
+    _command(commands, "lsp", "check in an editor: a language server, on standard input and output", _LSP_EXAMPLES).add_argument(
+        "--stdio", action="store_true", help="what it does anyway: editors say so"
+    )
 
     options, strange = parser.parse_known_args(arguments)
     if strange:  # the parser of all commands would show its own usage, which has none of the options

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time,
     atexit.register(gc.freeze)  # and the most when Python ends
     try:
-        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan}
+        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan, "lsp": _lsp}
         return commands[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
@@ -157,6 +157,17 @@ def _plan(options: Namespace) -> int:
 
         draw([each.plan for each in plans], options.plot)
     return _CLEAN if all(each.plan.best for each in plans) else _FINDINGS
+
+
+def _lsp(options: Namespace) -> int:
+    try:
+        from codemods.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise ConfigError("the language server needs pygls: pip install 'shapecheck-pallas[lsp]'") from None
+    serve()
+    return _CLEAN
 
 
 def _find(options: Namespace) -> tuple[Found, bytes | None]:

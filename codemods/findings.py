@@ -78,7 +78,8 @@ class Finding:
 class CallSite:
     """A call of a known callee, with the verdict of each rule by its code.
 
-    `geometries` are the values with which it is reached, where they were asked for.
+    Where they were asked for, `geometries` are the values with which it is reached, as a compiler needs them, and `values` are
+    the different ones of each name.
     """
 
     path: str
@@ -87,6 +88,7 @@ class CallSite:
     contract: str
     verdicts: Mapping[str, Verdict]
     geometries: Sequence[Geometry] = ()
+    values: Mapping[str, Sequence[Value]] = field(default_factory=dict[str, Sequence[Value]])
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,10 @@ class Judge:
         """The names of the call whose value is certain in this execution."""
         return certain(self._held)
 
+    def value(self, name: str) -> Value:
+        """Return the value of a name: one that is unknown, with the reason, where the call does not define it."""
+        return self._value(name, self._held, self.arguments)
+
     def why(self, name: str, arguments: Mapping[str, Value]) -> Reason | None:
         """Return the reason for which the value of a name is not known, for arguments without alternatives."""
         return _reason([self._value(name, geometry.values_of(self.callee, arguments), arguments)])

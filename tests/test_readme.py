@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import configparser
 import contextlib
 import importlib
 import io
+import json
 import os
 import re
 import shlex
@@ -24,6 +26,7 @@ import pytest
 from codemods.arguments import overlay, parse
 from codemods.config import Configuration
 from codemods.explain import Explanation, explanations
+from codemods.lsp.settings import EditorSettings, read_settings
 from codemods.report import FORMATS
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS, PAGED_ATTENTION
@@ -165,13 +168,39 @@ def test_the_second_command_makes_an_environment_and_runs_the_tests_there() -> N
 
 
 def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
-    (block,) = blocks("toml")
+    (block,) = blocks_of(DOCS / "configuration.md", "toml")
     (tmp_path / "pyproject.toml").write_text(block.body)
     options = parse(["check"])
     settings = Configuration(lambda settings: overlay(options, settings)).nearest(str(tmp_path))
     shown = tomllib.loads(block.body)["tool"]["shapecheck"]
     assert set(shown) == set(settings._fields) - {"select"}
     assert settings.chips == ("v5p",)
+
+
+def test_the_settings_of_editors_start_the_server_with_settings_that_there_are() -> None:
+    page = DOCS / "editors.md"
+    section, vs_code = (json.loads(block.body) for block in blocks_of(page, "json"))
+    assert set(section["shapecheck"]) == set(EditorSettings._fields)
+    assert read_settings(section)[1] == []
+    assert [vs_code["glspc.server.command"], *vs_code["glspc.server.commandArguments"]] == ["shapecheck", "lsp"]
+    assert read_settings(vs_code["glspc.server.initializationOptions"])[1] == []
+    assert "source.fixAll.shapecheck" in vs_code["[python]"]["editor.codeActionsOnSave"]
+    (helix,) = (tomllib.loads(block.body) for block in blocks_of(page, "toml"))
+    server = helix["language-server"]["shapecheck"]
+    assert [server["command"], *server["args"]] == ["shapecheck", "lsp"]
+    assert read_settings(server["config"])[1] == []
+    for block in blocks_of(page, "lua", "elisp"):
+        assert re.search(r'"shapecheck",? "lsp"', block.body)
+        assert all(block.body.count(one) == block.body.count(other) for one, other in ("()", "{}", "[]"))
+        assert re.findall(r"chips\W+v5p", block.body)
+
+
+def test_the_settings_of_flake8_are_options_of_the_plugin() -> None:
+    (block,) = blocks_of(DOCS / "flake8.md", "ini")
+    settings = configparser.ConfigParser()
+    settings.read_string(block.body)
+    helped = subprocess.run([sys.executable, "-m", "flake8", "--help"], capture_output=True, text=True, check=True).stdout
+    assert all(f"--{key}" in helped for key in settings["flake8"])
 
 
 # ---- tables
