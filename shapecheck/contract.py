@@ -63,9 +63,13 @@ class ArrayArgument:
     def sizes(self, shape: tuple[Any, ...]) -> dict[str, Any]:
         """Return the names that a shape defines: of a wrong rank, no axes."""
         values: dict[str, Any] = {f"{self.name}_rank": len(shape), f"{self.name}_shape": tuple(shape)}
-        if len(shape) == len(self.axes) or (VARIADIC in self.axes and len(shape) >= len(self.axes) - 1):
+        if self.takes_rank(len(shape)):
             values |= {f"{self.name}_{axis}": shape[index] for axis, index in self.positions.items()}
         return values
+
+    def takes_rank(self, rank: int) -> bool:
+        """Say whether an array with so many axes may stand in its place."""
+        return rank == len(self.axes) or (VARIADIC in self.axes and rank >= len(self.axes) - 1)
 
     def bits(self, values: Values) -> dict[str, int]:
         """Return the names that follow from dtypes, as far as these are known."""
@@ -126,7 +130,7 @@ class Contract:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
         elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
         split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
-        others: the numbers that stand for elements of arrays, besides the least and the greatest of each.
+        others: the numbers that stand for elements of arrays, besides the least and the greatest of each, or in their place.
         values_parameter: the parameter by which a call asks for the rules about elements; empty where none does.
 
     Raises:

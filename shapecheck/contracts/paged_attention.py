@@ -7,15 +7,25 @@ of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (li
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT
 from shapecheck.contracts.on_tpu import TPU_RULES
-from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
+from shapecheck.contracts.remedies import (
+    BLOCK_FIX,
+    CAP_FIX,
+    HEADS_FIX,
+    MODE_FIX,
+    kv_heads,
+    most_tokens,
+    padding,
+    page_ids,
+    shape_of,
+    shapes_of,
+)
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
-from shapecheck.relation import Relation, Values
+from shapecheck.relation import Relation
 from shapecheck.rule import Cast, Rule
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
@@ -27,19 +37,6 @@ _ARRAYS = (
     ArrayArgument("lengths", ("batch_size",)),
     ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
 )
-
-
-def _most_tokens(values: Values) -> str | None:
-    pages, page_size = values.get("pages_per_sequence"), values.get("page_size")
-    if not isinstance(pages, int) or not isinstance(page_size, int):
-        return None
-    return f"at least 0, at most {pages * page_size} = pages_per_sequence * page_size ({pages} * {page_size})"
-
-
-def _page_ids(values: Values) -> str | None:
-    pages: Any = values.get("total_num_pages")
-    return f"at least 0, at most {pages - 1} = total_num_pages - 1" if isinstance(pages, int) else None
-
 
 RULES = (
     Rule(
@@ -282,7 +279,7 @@ RULES = (
             "the table; a negative length gives a row of zeros."
         ),
         argument="lengths",
-        advice=_most_tokens,
+        advice=most_tokens("pages_per_sequence"),
         silent=True,
     ),
     Rule(
@@ -295,7 +292,7 @@ RULES = (
             "padding of -1 or of `total_num_pages` reads outside the pool. Pad with the id of any page, e.g. 0."
         ),
         argument="page_indices",
-        advice=_page_ids,
+        advice=page_ids,
         silent=True,
     ),
 )

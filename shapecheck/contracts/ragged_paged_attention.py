@@ -16,7 +16,7 @@ from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended
 from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES
-from shapecheck.contracts.ragged_values import RAGGED_VALUE_RULES
+from shapecheck.contracts.ragged_values import RAGGED_MEASURES, RAGGED_VALUE_RULES
 from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
@@ -346,11 +346,16 @@ RAGGED_PAGED_ATTENTION = Contract(
         Parameter("vmem_limit_bytes", default=None),
     ),
     rules=amended(RULES, {}, also=(*RAGGED_VALUE_RULES, *RAGGED_TPU_RULES)),
+    others=RAGGED_MEASURES,
 )
 
 PORTABLE_RAGGED_PAGED_ATTENTION = replace(
     RAGGED_PAGED_ATTENTION,
-    parameters=(*RAGGED_PAGED_ATTENTION.parameters, Parameter("implementation", default="auto")),
+    parameters=(
+        *RAGGED_PAGED_ATTENTION.parameters,
+        Parameter("implementation", default="auto"),
+        Parameter("check_values", default=False),
+    ),
     rules=amended(
         RAGGED_PAGED_ATTENTION.rules,
         {
@@ -361,6 +366,7 @@ PORTABLE_RAGGED_PAGED_ATTENTION = replace(
         without=("SC129", "SC130"),
     ),
     elsewhere=Relation("implementation == 'xla'"),
+    values_parameter="check_values",
 )
 """The contract of `kernel.ragged_paged_attention`: it makes q and the scales what JAX's kernel takes."""
 
