@@ -100,7 +100,7 @@ ARGUMENTS = {
         {"num_kv_pages_per_compute_block": (8, 16), "num_queries_per_compute_block": (16, 16), "use_kernel": (True, True)},
     ),
     "ragged_paged_attention": (
-        ("q", "kv", "n + 1", "t", "starts", "count"),
+        ("q", "kv", "n + 1", "t", "starts", "count + 1"),
         {"num_kv_pages_per_block": (8, 32), "num_queries_per_block": (8, 8), "use_kernel": (True, True)},
     ),
 }  # fmt: skip

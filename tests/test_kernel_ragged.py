@@ -26,10 +26,11 @@ def attend(call: Ragged = CALL, **options: Any) -> np.ndarray:
     return np.asarray(ragged_paged_attention(*call, **options)[: call.tokens])
 
 
-def test_the_signature_is_jaxs_and_one_more() -> None:
+def test_the_signature_is_jaxs_and_two_more() -> None:
     theirs = inspect.signature(jax_ragged_paged_attention).parameters
     ours = dict(inspect.signature(ragged_paged_attention).parameters)
     assert ours.pop("implementation").default == "auto"
+    assert ours.pop("check_values").default is False
     assert [(name, each.kind, each.default) for name, each in ours.items()] == [
         (name, each.kind, each.default) for name, each in theirs.items()
     ]

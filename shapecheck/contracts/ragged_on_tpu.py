@@ -14,7 +14,7 @@ from shapecheck.contracts.memory import spaces
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Rule
 
-_HEADS: Mapping[str, str] = {
+HEADS: Mapping[str, str] = {
     "packing": "32 // kv_pages_bits",
     "q_packing": "32 // q_bits",
     "group": "num_q_heads // (num_combined_kv_heads // 2)",
@@ -33,7 +33,7 @@ SMEM: Mapping[str, str] = {
     "most_smem_bytes": "metadata_bytes + table_bytes + 5120",
 }
 VMEM: Mapping[str, str] = {
-    **_HEADS,
+    **HEADS,
     "tokens": "page_size * num_kv_pages_per_block",
     "rows": "(num_queries_per_block * group + 7) // 8 * 8",
     # Two blocks of pages; of each query the running maximum and sum, 128 lanes wide, the result, and windows of q and of it.
@@ -86,7 +86,7 @@ RAGGED_TPU_RULES = (
         Relation(
             "page_size != 1 or num_kv_pages_per_block != 1 or group == 1 or kv_pages_bits == 32"
             " or (k_scale is not None and q_bits == 32)",
-            _HEADS,
+            HEADS,
         ),
         enough=Relation("page_size != 1 or num_kv_pages_per_block != 1"),
         message="on a TPU, a page block must hold more than one token",
@@ -178,7 +178,7 @@ RAGGED_TPU_RULES = (
     Rule(
         "SC312",
         "head-dim-strided",
-        Relation(f"head_dim % {LANES} != 0 or head_dim == {LANES} or num_combined_kv_heads == packing", _HEADS),
+        Relation(f"head_dim % {LANES} != 0 or head_dim == {LANES} or num_combined_kv_heads == packing", HEADS),
         message=f"on a TPU, head_dim must be {LANES}, unless the combined heads fill one row of 32 bits",
         explanation=(
             "The keys of one head are read with a stride, and Mosaic has that for 128 lanes only: 'Not Implemented: The last dim "
@@ -190,7 +190,7 @@ RAGGED_TPU_RULES = (
     Rule(
         "SC313",
         "query-heads-tile",
-        Relation("not in_parts or few_kv_heads == num_combined_kv_heads or q_heads % 8 == 0", _HEADS),
+        Relation("not in_parts or few_kv_heads == num_combined_kv_heads or q_heads % 8 == 0", HEADS),
         message="on a TPU, the query heads of a tile of KV heads must be a multiple of 8, or all of them",
         explanation=(
             "Pages of float32 with more than 8 combined heads are dealt with 8 at a time; with one query head for each KV head "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shapecheck.contracts.ragged_on_tpu import HEADS
 from shapecheck.contracts.remedies import most_tokens, page_ids
 from shapecheck.measure import Arrays, Numbers
 from shapecheck.relation import Relation
@@ -20,6 +21,10 @@ def _in_use(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
 
 def _bounds_one(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
     return row <= arrays["num_seqs"][0]
+
+
+def _is_last(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
+    return row + 1 == arrays["num_seqs"][0]
 
 
 def _is_first(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
@@ -60,6 +65,7 @@ _LENGTHS = Numbers(("kv_lens", "num_seqs"), _length, _in_use)
 _IDS = Numbers(("page_indices", "kv_lens", "num_seqs"), _page_id, _is_copied, needs=("kv_pages_page_size",))
 _OFFSETS = Numbers(("cu_q_lens", "num_seqs"), _offset, _bounds_one)
 _QUERIES = Numbers(("kv_lens", "cu_q_lens", "num_seqs"), _queries, _in_use)
+_LAST = Numbers(("kv_lens", "cu_q_lens", "num_seqs"), _queries, _is_last)
 _BEYOND = Numbers(("kv_lens", "cu_q_lens", "num_seqs"), _queries_beyond_keys, _in_use)
 
 RAGGED_MEASURES = (
@@ -73,9 +79,16 @@ RAGGED_MEASURES = (
     _QUERIES.extreme(
         "min", "least_q_len", "jnp.diff(cu_q_lens[:num_seqs + 1]).min()", of="cu_q_lens", place=_difference, otherwise=1
     ),
+    _LAST.extreme(
+        "min", "last_q_len", "cu_q_lens[num_seqs] - cu_q_lens[num_seqs - 1]", of="cu_q_lens", place=_difference, otherwise=1
+    ),
     # Those of the sequence that has the most queries beyond its keys.
     _BEYOND.extreme("max", "q_len", "cu_q_lens[i + 1] - cu_q_lens[i]", of="cu_q_lens", shown=_queries, place=_difference),
     _BEYOND.extreme("max", "kv_len", "kv_lens[i]", shown=_length),
+)
+
+_BLOCK_IS_FULL = (
+    "num_kv_pages_per_block is not None and num_queries_per_block is not None and cu_q_lens_max % num_queries_per_block == 0"
 )
 
 RAGGED_VALUE_RULES = (
@@ -134,8 +147,8 @@ RAGGED_VALUE_RULES = (
         message="no sequence may have more queries than keys",
         explanation=(
             "The queries of a sequence are its last tokens, whose keys are in the pages already: one that is before the first "
-            "key sees nothing, and gets a mean of values. `dynamic_validate_inputs` refuses it: 'q_len=9 must be less or equal "
-            "to kv_len=8 at sequence 0.'"
+            "key sees nothing, and gets a mean of values. `dynamic_validate_inputs` refuses it with these two numbers: 'q_len=9 "
+            "must be less or equal to kv_len=8 at sequence 0'."
         ),
         argument="cu_q_lens",
         silent=True,
@@ -168,6 +181,26 @@ RAGGED_VALUE_RULES = (
             "behind that of num_seqs are not read, and may be anything."
         ),
         argument="cu_q_lens",
+        silent=True,
+    ),
+    Rule(
+        "SC409",
+        "last-sequence-idle",
+        Relation(f"last_q_len != 0 or kv_heads == num_combined_kv_heads or not ({_BLOCK_IS_FULL})", HEADS),
+        enough=Relation(
+            "num_seqs_min >= 1 and (last_q_len != 0 or num_kv_pages_per_block is not None and num_queries_per_block is not None"
+            " and cu_q_lens_max % num_queries_per_block != 0)"
+        ),
+        message="on a TPU, the last sequence must have queries",
+        explanation=(
+            "Nothing checks it. Where the queries of all sequences fill whole blocks of queries, the kernel is done before it comes "
+            "to a sequence behind them that has none. It has begun to copy the pages of that one, nothing waits for these, and the "
+            "next tile of heads begins with that sequence instead of the first one: its results are not written. Where all heads "
+            "are one tile, or the block is not known, it is unproven. Sequences without queries may stand anywhere else. "
+            "`implementation='xla'` takes it."
+        ),
+        argument="cu_q_lens",
+        on_tpu=True,
         silent=True,
     ),
 )

@@ -97,7 +97,7 @@ ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 65], jnp.int32), two) 
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 65], jnp.int32), jnp.array([1], jnp.int32))  #: proven SC404 SC405
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 18], jnp.int32), two)  #: proven SC405
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 19], jnp.int32), two)  #: SC405 violated
-ragged_paged_attention(q, kv, some + 17, ids, jnp.array([0, 16, 8], jnp.int32), two)  #: SC408 violated
+ragged_paged_attention(q, kv, some + 15, ids, jnp.array([0, 16, 8], jnp.int32), two)  #: SC408 violated
 ragged_paged_attention(q, kv, some + 15, ids, jnp.array([1, 2, 3], jnp.int32), two)  #: SC408 violated
 ragged_paged_attention(q, kv, some + 15, ids, jnp.array([0, 16, 8], jnp.int32), jnp.array([1], jnp.int32))  #: proven SC408
 ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), two)  #: SC406 violated
