@@ -330,7 +330,11 @@ class Contract:
 
     def _permits(self, parameter: str, values: Values) -> Verdict:
         speaking = (rule for rule in self.applicable(values) if parameter in rule.names and not rule.is_hint)
-        return Verdict.worst(rule.judge(values) for rule in speaking)
+        verdicts = ((rule, rule.judge(values)) for rule in speaking)
+        # What is not known of the elements of arrays is not for the parameter to settle.
+        return Verdict.worst(
+            verdict for rule, verdict in verdicts if verdict is not Verdict.UNPROVEN or self.value_names.isdisjoint(rule.names)
+        )
 
     def choices(self, rule: Rule, values: Values, chips: Sequence[Chip] = ()) -> Iterator[Any]:
         """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule; see `permits`.

@@ -93,7 +93,9 @@ MESSAGES = {
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_call_is_refused_with_the_number_and_its_place(name: str) -> None:
     call, message = MESSAGES[name]
-    headline = "ragged_paged_attention: 1 relation does" if message.count("  SC") == 1 else "ragged_paged_attention: 2 relations do"
+    headline = (
+        "ragged_paged_attention: 1 relation does" if message.count("  SC") == 1 else "ragged_paged_attention: 2 relations do"
+    )
     with pytest.raises(ContractError) as caught:
         attend(call)
     assert str(caught.value) == f"{headline} not hold\n{message}"

@@ -193,11 +193,11 @@ RAGGED_VALUE_RULES = (
         ),
         message="on a TPU, the last sequence must have queries",
         explanation=(
-            "Nothing checks it. Where the queries of all sequences fill whole blocks of queries, the kernel is done before it comes "
-            "to a sequence behind them that has none. It has begun to copy the pages of that one, nothing waits for these, and the "
-            "next tile of heads begins with that sequence instead of the first one: its results are not written. Where all heads "
-            "are one tile, or the block is not known, it is unproven. Sequences without queries may stand anywhere else. "
-            "`implementation='xla'` takes it."
+            "Nothing checks it. Where the queries of all sequences fill whole blocks of queries, the kernel is done before it "
+            "comes to a sequence behind them that has none. It has begun to copy the pages of that one, nothing waits for these, "
+            "and the next tile of heads begins with that sequence instead of the first one: its results are not written. Where "
+            "all heads are one tile, or the block is not known, it is unproven. Sequences without queries may stand anywhere "
+            "else. `implementation='xla'` takes it."
         ),
         argument="cu_q_lens",
         on_tpu=True,
