@@ -131,6 +131,7 @@ ILLEGAL: dict[str, tuple[Call, dict[str, Any], list[str]]] = {
     ),
     "a soft cap of 0": (CALL, {"attn_logits_soft_cap": 0.0}, ["SC113", "attn_logits_soft_cap = 0.0"]),
     "a positive mask value": (CALL, {"mask_value": 1.0}, ["SC114", "mask_value = 1.0"]),
+    "a weak mask value": (CALL, {"mask_value": -1.0}, ["SC114", "mask_value <= -17"]),
     "an integer query": (CALL._replace(q=CALL.q.astype(np.int32)), {}, ["SC115", "int32"]),
     "odd heads for two cores": (
         CALL._replace(q=CALL.q[:, :2], k_pages=CALL.k_pages[:1], v_pages=CALL.v_pages[:1]),

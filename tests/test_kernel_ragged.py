@@ -188,3 +188,14 @@ def test_the_kernel_does_not_run_on_a_cpu() -> None:
         ragged_paged_attention(
             *ragged(MIXED, head_dim=128), implementation="pallas", num_kv_pages_per_block=2, num_queries_per_block=8
         )
+
+
+def test_a_token_that_is_hidden_has_no_weight_from_the_mask_value_on_that_the_contract_allows() -> None:
+    # All logits are 0, and the hidden token has a value that stands out.
+    call = ragged(((1, 4), (3, 4)), head_dim=128)
+    pages = np.zeros_like(call.kv_pages)
+    pages[call.page_indices[1, 0], 3, 1::2] = 1.0
+    call = call._replace(kv_pages=pages, q=np.zeros_like(call.q))
+    assert attend(call, mask_value=-17)[1:3].max() < 2**-24
+    with pytest.raises(ContractError, match="SC114"):
+        attend(call, mask_value=-16.9)

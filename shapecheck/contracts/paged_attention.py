@@ -30,6 +30,8 @@ from shapecheck.rule import Cast, Rule
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
 
+MOST_MASK_VALUE = -17
+
 _ARRAYS = (
     ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
     ArrayArgument("k_pages", ("num_kv_heads", "total_num_pages", "page_size", "head_dim"), quantizable=True),
@@ -207,12 +209,16 @@ RULES = (
     Rule(
         "SC114",
         "mask-value",
-        Relation("mask_value < 0"),
-        message="the mask value must be negative",
+        Relation(f"mask_value <= {MOST_MASK_VALUE}"),
+        message=f"the mask value must be at most {MOST_MASK_VALUE}",
         explanation=(
-            "It is added to the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
+            "It is added to the logits past a row's length. Upstream takes any. Padding whose logit is as large as that of a "
+            "token has the weight `exp(mask_value)` of it: above -17, float32 can tell that from nothing (`2**-24` is "
+            "`exp(-16.6)`), and padding takes part in the softmax. Logits may differ by more than 17: take the default, 0.7 of "
+            "the lowest float32, or `-1e30`."
         ),
         argument="mask_value",
+        advice=lambda values: "leave it out: the default is -0.7 * float(jnp.finfo(jnp.float32).max)",
         silent=True,
     ),
     Rule(

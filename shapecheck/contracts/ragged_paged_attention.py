@@ -14,7 +14,7 @@ from typing import Any
 from shapecheck.chip import LANES
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts.derived import amended
-from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION
+from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, MOST_MASK_VALUE, PAGED_ATTENTION
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES
 from shapecheck.contracts.ragged_values import RAGGED_MEASURES, RAGGED_VALUE_RULES
 from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
@@ -164,10 +164,14 @@ RULES = (
     ),
     replace(
         _OF_JAX["SC114"],
-        relation=Relation("mask_value is None or mask_value < 0"),
+        relation=Relation(f"mask_value is None or mask_value <= {MOST_MASK_VALUE}"),
+        enough=Relation(f"mask_value is None or -3.4028234663852886e38 <= mask_value <= {MOST_MASK_VALUE}"),
         explanation=(
-            "It is added to the logits of the tokens that a query must not see. Upstream takes any: from 0 up, queries see the "
-            "tokens behind them, and those before the window."
+            "It is added to the logits of tokens that a query must not see. Upstream takes any. Such a token whose logit is as "
+            "large as that of one that it may see has the weight `exp(mask_value)` of it: above -17, float32 can tell that from "
+            "nothing (`2**-24` is `exp(-16.6)`), and queries see the tokens behind them, and those before the window. Logits may "
+            "differ by more than 17: take the default, 0.7 of the lowest float32, or `-1e30`. Minus infinity is unproven: where "
+            "all tokens of a page block are hidden from a query, the kernel subtracts it from itself, which gives NaN."
         ),
     ),
     replace(

@@ -69,7 +69,7 @@ PAGED_ATTENTION = Drawing(
         "SC110": drawn("pages_per_compute_block", 0, -1),
         "SC111": drawn("total_num_pages", 0),
         "SC113": drawn("attn_logits_soft_cap", 0.0, float("inf"), float("nan")),
-        "SC114": drawn("mask_value", 0.0, 1.0),
+        "SC114": drawn("mask_value", 0.0, 1.0, -1.0),
         "SC115": drawn("q_dtype", "int32", "int8"),
         "SC201": lambda draw, legal: {"megacore_mode": "kv_head"} if legal["num_kv_heads"] % 2 else None,
         "SC202": lambda draw, legal: {"megacore_mode": "batch"} if legal["batch_size"] % 2 else None,

@@ -91,7 +91,7 @@ RAGGED_PAGED_ATTENTION = Drawing(
         "SC110": drawn("num_kv_pages_per_block", 0, -1),
         "SC111": drawn("total_num_pages", 0),
         "SC113": drawn("soft_cap", 0.0, float("inf"), float("nan")),
-        "SC114": drawn("mask_value", 0.0, 1.0),
+        "SC114": drawn("mask_value", 0.0, 1.0, -1.0),
         "SC115": drawn("q_dtype", "int32", "int8"),
         "SC121": _odd_heads,
         "SC122": _heads_beside_tiles,

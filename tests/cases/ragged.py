@@ -43,6 +43,9 @@ ragged_paged_attention(q.astype(jnp.float16), kv, lens, table, starts, count)  #
 ragged_paged_attention(q, kv, lens, table, starts, count, soft_cap=0.0)  #: SC113 violated
 ragged_paged_attention(q, kv, lens, table, starts, count, soft_cap=None, mask_value=None)  #: proven SC113 SC114
 ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=0.0)  #: SC114 violated
+ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=-1.0)  #: SC114 violated
+ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=-1e30)  #: proven SC114
+ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=float("-inf"))  #: SC114 unproven
 ragged_paged_attention(q, kv, lens, table, starts, count, sliding_window=0)  #: SC128 violated
 ragged_paged_attention(q, kv, lens, table, starts, count, sliding_window=4096)  #: proven SC128
 ragged_paged_attention(q, kv, lens, table, starts, count, k_scale=1, v_scale=1)  #: SC129 violated
