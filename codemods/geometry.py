@@ -185,7 +185,7 @@ def values_of(callee: Callee, arguments: Mapping[str, Value]) -> dict[str, Any]:
 class _SpelledOut:
     """An array whose elements are known, as measures take it."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]  # numbers: those of arrays whose elements are known are
     contents: Any
 
     def __getitem__(self, index: int | tuple[int, ...]) -> int:

@@ -62,9 +62,10 @@ def _elements(rng: np.random.Generator, values: Values) -> dict[str, Any]:
 
     What stands behind them is what no sequence may have, as the kernel does not read it.
     """
+    tokens: int = values["max_num_batched_tokens"]
     room = max(0, values["pages_per_seq"] * values["page_size"])
-    count = min(rng.integers(1, max(1, values["max_num_seqs"]) + 1), values["max_num_batched_tokens"]) if room else 0
-    ends = np.sort(rng.choice(np.arange(1, values["max_num_batched_tokens"] + 1), count, replace=False))
+    count = min(int(rng.integers(1, max(1, values["max_num_seqs"]) + 1)), tokens) if room else 0
+    ends = 1 + np.sort(rng.permutation(tokens)[:count])
     q_lens = np.minimum(np.diff(ends, prepend=0), room)
     return {
         "kv_lens": _beginning_with(rng.integers(q_lens, room + 1), values["kv_lens_shape"]),
