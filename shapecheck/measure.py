@@ -76,7 +76,7 @@ class Numbers:
             place: as that of `Measure`; None: the element.
             otherwise: what it is where none counts.
         """
-        first, last = self.arrays[0], {"min": 2**31 - 1, "max": -(2**31)}[which]
+        first, worst = self.arrays[0], {"min": 2**31 - 1, "max": -(2**31)}[which]
         arrays = tuple(dict.fromkeys((of or first, *self.arrays)))
         shown = shown or self.number
 
@@ -84,7 +84,7 @@ class Numbers:
             given = {each: xp.asarray(given[each]) for each in arrays}
             index = xp.indices(given[first].shape)
             counts = self.counts(given, values, *index)
-            at = getattr(xp, f"arg{which}")(xp.where(counts, self.number(given, values, *index), last))
+            at = getattr(xp, f"arg{which}")(xp.where(counts, self.number(given, values, *index), worst))
             number = xp.where(counts, shown(given, values, *index), otherwise)
             return xp.ravel(number)[at], *xp.unravel_index(at, number.shape)
 
