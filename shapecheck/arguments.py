@@ -51,9 +51,13 @@ class ArrayArgument:
     def sizes(self, shape: tuple[Any, ...]) -> dict[str, Any]:
         """Return the names that a shape defines: of a wrong rank, no axes."""
         values: dict[str, Any] = {f"{self.name}_rank": len(shape), f"{self.name}_shape": tuple(shape)}
-        if len(shape) == len(self.axes) or (VARIADIC in self.axes and len(shape) >= len(self.axes) - 1):
+        if self.takes_rank(len(shape)):
             values |= {f"{self.name}_{axis}": shape[index] for axis, index in self.positions.items()}
         return values
+
+    def takes_rank(self, rank: int) -> bool:
+        """Say whether an array with so many axes may stand in its place."""
+        return rank == len(self.axes) or (VARIADIC in self.axes and rank >= len(self.axes) - 1)
 
     def bits(self, values: Values) -> dict[str, int]:
         """Return the names that follow from dtypes, as far as these are known."""

@@ -34,7 +34,7 @@ class Contract:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
         elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
         split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
-        others: the numbers that stand for elements of arrays, besides the least and the greatest of each.
+        others: the numbers that stand for elements of arrays, besides the least and the greatest of each, or in their place.
         values_parameter: the parameter by which a call asks for the rules about elements; empty where none does.
 
     Raises:
@@ -235,7 +235,11 @@ class Contract:
 
     def _permits(self, parameter: str, values: Values) -> Verdict:
         speaking = (rule for rule in self.applicable(values) if parameter in rule.names and not rule.is_hint)
-        return Verdict.worst(rule.judge(values) for rule in speaking)
+        verdicts = ((rule, rule.judge(values)) for rule in speaking)
+        # What is not known of the elements of arrays is not for the parameter to settle.
+        return Verdict.worst(
+            verdict for rule, verdict in verdicts if verdict is not Verdict.UNPROVEN or self.value_names.isdisjoint(rule.names)
+        )
 
     def choices(self, rule: Rule, values: Values, chips: Sequence[Chip] = ()) -> Iterator[Any]:
         """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule; see `permits`.

@@ -185,6 +185,11 @@ def _chip_values(contract: Contract, values: Mapping[str, Any], place: Place) ->
     return {**place.facts, ON_TPU: contract.uses_tpu(values)} if isinstance(place, Chip) else {ON_TPU: False}
 
 
+def runs_on_tpu(contract: Contract, values: Mapping[str, Any]) -> bool:
+    """Say whether a call runs on JAX's device, and that is a TPU."""
+    return contract.uses_tpu(values) and interpretation() is None and "jax" in sys.modules and local_chip() is not None
+
+
 def interpretation() -> Any:
     """Return how Pallas interprets kernels here for TPUs, under `force_tpu_interpret_mode`; None where it compiles them."""
     setting = getattr(sys.modules.get("jax._src.config"), "pallas_tpu_interpret_mode_context_manager", None)

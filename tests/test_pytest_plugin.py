@@ -209,6 +209,31 @@ def test_good_again():
     run(tests, "--shapecheck=").assert_outcomes(passed=4)
 
 
+def test_the_metadata_of_the_ragged_kernel_are_looked_at(run) -> None:
+    # Pallas' interpreter cannot run this kernel: what is found must be told before it fails.
+    tests = """
+from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
+
+def test_queries():
+    kv_lens, table = jnp.array([3, 8], jnp.int32), jnp.zeros((2, 2), jnp.int32)
+    starts, count = jnp.array([0, 1, 10], jnp.int32), jnp.array([2], jnp.int32)
+    ragged_paged_attention(
+        jnp.ones((16, 4, 128)), jnp.ones((8, 4, 4, 128)), kv_lens, table, starts, count,
+        num_kv_pages_per_block=2, num_queries_per_block=8,
+    ).block_until_ready()
+"""
+    result = run(tests, "--shapecheck=", "--shapecheck-values")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*- what shapecheck found in the arrays -*",
+            "  SC405 queries-beyond-keys: q_len <= kv_len",
+            "        q_len = 9   (cu_q_lens[[]2[]] - cu_q_lens[[]1[]])",
+            "        kv_len = 8   (kv_lens[[]1[]])",
+        ]
+    )
+
+
 def test_workers_of_xdist_report_what_they_have_seen(run) -> None:
     result = run(
         """

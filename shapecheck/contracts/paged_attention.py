@@ -13,12 +13,24 @@ from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT, page_ids
 from shapecheck.contracts.on_tpu import TPU_RULES
-from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
+from shapecheck.contracts.remedies import (
+    BLOCK_FIX,
+    CAP_FIX,
+    HEADS_FIX,
+    MODE_FIX,
+    kv_heads,
+    most_tokens,
+    padding,
+    shape_of,
+    shapes_of,
+)
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
-from shapecheck.relation import Relation, Values
+from shapecheck.relation import Relation
 from shapecheck.rule import Cast, Rule
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
+
+STRONG_MASK_VALUE = -17  # exp(-17) < 2**-24, half of what float32 can tell 1 from
 
 _ARRAYS = (
     ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
@@ -27,14 +39,6 @@ _ARRAYS = (
     ArrayArgument("lengths", ("batch_size",)),
     ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
 )
-
-
-def _most_tokens(values: Values) -> str | None:
-    pages, page_size = values.get("pages_per_sequence"), values.get("page_size")
-    if not isinstance(pages, int) or not isinstance(page_size, int):
-        return None
-    return f"at least 0, at most {pages * page_size} = pages_per_sequence * page_size ({pages} * {page_size})"
-
 
 RULES = (
     Rule(
@@ -208,9 +212,11 @@ RULES = (
         Relation("mask_value < 0"),
         message="the mask value must be negative",
         explanation=(
-            "It is added to the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
+            "It is added to the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax. "
+            "One that is near 0 is a hint, SC507."
         ),
         argument="mask_value",
+        advice=lambda values: "leave it out: the default is -0.7 * float(jnp.finfo(jnp.float32).max)",
         silent=True,
     ),
     Rule(
@@ -277,7 +283,7 @@ RULES = (
             "the table; a negative length gives a row of zeros."
         ),
         argument="lengths",
-        advice=_most_tokens,
+        advice=most_tokens("pages_per_sequence"),
         silent=True,
     ),
     Rule(
@@ -291,6 +297,19 @@ RULES = (
         ),
         argument="page_indices",
         advice=page_ids,
+        silent=True,
+    ),
+    Rule(
+        "SC507",
+        "weak-mask",
+        Relation(f"not {STRONG_MASK_VALUE} < mask_value < 0"),
+        message=f"a mask value between {STRONG_MASK_VALUE} and 0 hides too little",
+        explanation=(
+            "A hidden token whose logit is as large as that of a token has the weight `exp(mask_value)` of it: above -17, "
+            "float32 can tell that from nothing (`2**-24` is `exp(-16.6)`), and hidden tokens take part in the softmax. Logits "
+            "may differ by more than 17: take the default, 0.7 of the lowest float32, or `-1e30`."
+        ),
+        argument="mask_value",
         silent=True,
     ),
 )

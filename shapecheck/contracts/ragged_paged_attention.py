@@ -15,9 +15,9 @@ from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import LANES
 from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended
-from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION
+from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION, STRONG_MASK_VALUE
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES
-from shapecheck.contracts.ragged_values import RAGGED_VALUE_RULES
+from shapecheck.contracts.ragged_values import RAGGED_MEASURES, RAGGED_VALUE_RULES
 from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
@@ -166,11 +166,14 @@ RULES = (
     replace(
         _OF_JAX["SC114"],
         relation=Relation("mask_value is None or mask_value < 0"),
+        enough=Relation("mask_value is None or -3.4028234663852886e38 <= mask_value < 0"),
         explanation=(
             "It is added to the logits of the tokens that a query must not see. Upstream takes any: from 0 up, queries see the "
-            "tokens behind them, and those before the window."
+            "tokens behind them, and those before the window. One that is near 0 is a hint, SC507. Minus infinity is unproven: "
+            "where all tokens of a page block are hidden from a query, the kernel subtracts it from itself, which gives NaN."
         ),
     ),
+    replace(_OF_JAX["SC507"], relation=Relation(f"mask_value is None or not {STRONG_MASK_VALUE} < mask_value < 0")),
     replace(
         _OF_JAX["SC115"],
         relation=Relation("q_dtype in ('float32', 'bfloat16')"),
@@ -347,11 +350,16 @@ RAGGED_PAGED_ATTENTION = Contract(
         Parameter("vmem_limit_bytes", default=None),
     ),
     rules=amended(RULES, {}, also=(*RAGGED_VALUE_RULES, *RAGGED_TPU_RULES)),
+    others=RAGGED_MEASURES,
 )
 
 PORTABLE_RAGGED_PAGED_ATTENTION = replace(
     RAGGED_PAGED_ATTENTION,
-    parameters=(*RAGGED_PAGED_ATTENTION.parameters, Parameter("implementation", default="auto")),
+    parameters=(
+        *RAGGED_PAGED_ATTENTION.parameters,
+        Parameter("implementation", default="auto"),
+        Parameter("check_values", default=False),
+    ),
     rules=amended(
         RAGGED_PAGED_ATTENTION.rules,
         {
@@ -362,13 +370,14 @@ PORTABLE_RAGGED_PAGED_ATTENTION = replace(
         without=("SC129", "SC130"),
     ),
     elsewhere=Relation("implementation == 'xla'"),
+    values_parameter="check_values",
 )
 """The contract of `kernel.ragged_paged_attention`: it makes q and the scales what JAX's kernel takes."""
 
 TORCH_XLA_RAGGED_PAGED_ATTENTION = replace(
     RAGGED_PAGED_ATTENTION,
     rules=amended(
-        RAGGED_PAGED_ATTENTION.rules, {}, without=("SC129", "SC130", "SC406", *(rule.code for rule in RAGGED_TPU_RULES))
+        RAGGED_PAGED_ATTENTION.rules, {}, without=("SC129", "SC130", "SC406", "SC409", *(rule.code for rule in RAGGED_TPU_RULES))
     ),
 )
 """The contract of torch_xla's copy: its op makes floats of ints, and it scales products, so that one scale is enough."""

@@ -121,3 +121,15 @@ def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]
         return ", ".join(f"{array.name} of shape ({', '.join(array.axes)})" for array in wrong) or None
 
     return advice
+
+
+def most_tokens(columns: str) -> Callable[[Values], str | None]:
+    """Advice that gives the lengths that a page table with so many columns has room for."""
+
+    def advice(values: Values) -> str | None:
+        pages, page_size = values.get(columns), values.get("page_size")
+        if not isinstance(pages, int) or not isinstance(page_size, int):
+            return None
+        return f"at least 0, at most {pages * page_size} = {columns} * page_size ({pages} * {page_size})"
+
+    return advice
