@@ -13,6 +13,7 @@ from shapecheck.chip import FIRST_GENERATION, LANES
 from shapecheck.contracts.memory import spaces
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Rule
+from shapecheck.symptom import BLOCK_SHAPE, HBM_FULL, NO_BROADCAST, SMEM_FULL, VMEM_FULL, Seen, Symptom
 
 _HEADS: Mapping[str, str] = {
     "packing": "32 // kv_pages_bits",
@@ -79,6 +80,7 @@ RAGGED_TPU_RULES = (
         explanation="Mosaic fails: 'Invalid vector register cast'. bfloat16 compiles.",
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(Symptom("Invalid vector register cast", Seen.NAMED, {"kv_pages_dtype": "float16"}),),
     ),
     Rule(
         "SC304",
@@ -96,6 +98,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="num_kv_pages_per_block",
         on_tpu=True,
+        symptoms=NO_BROADCAST,
     ),
     Rule(
         "SC305",
@@ -111,6 +114,7 @@ RAGGED_TPU_RULES = (
         argument="page_indices",
         advice=_used("least_smem_bytes", "smem_bytes", SMEM),
         on_tpu=True,
+        symptoms=SMEM_FULL,
     ),
     Rule(
         "SC306",
@@ -127,6 +131,7 @@ RAGGED_TPU_RULES = (
         argument="num_kv_pages_per_block",
         advice=_used("least_vmem_bytes", "limit_bytes", VMEM),
         on_tpu=True,
+        symptoms=VMEM_FULL,
     ),
     Rule(
         "SC308",
@@ -142,6 +147,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom("TPU version must be 4 or higher.", Seen.NAMED),),
     ),
     Rule(
         "SC309",
@@ -155,6 +161,7 @@ RAGGED_TPU_RULES = (
         argument="kv_pages",
         advice=_used("least_hbm_bytes", "hbm_bytes", HBM),
         on_tpu=True,
+        symptoms=HBM_FULL,
     ),
     Rule(
         "SC310",
@@ -174,6 +181,11 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(
+            Symptom("Unsigned integer dtype {kv_pages_dtype} is not supported for dot_general", Seen.NAMED),
+            Symptom("Integer inputs with bitwidth 16 are not supported as matmul/accumulator inputs", Seen.NAMED),
+            Symptom("Unsupported matmul RHS type on target", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC312",
@@ -186,6 +198,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(Symptom("The last dim size is not 128 in original base memref", Seen.NAMED),),
     ),
     Rule(
         "SC313",
@@ -199,5 +212,6 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom(f"{BLOCK_SHAPE}({{...}}), array shape ({{max_num_batched_tokens}}, {{num_q_heads}}, {{head_dim}})"),),
     ),
 )

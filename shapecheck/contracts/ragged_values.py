@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
+from shapecheck.symptom import Seen, Symptom
 
 _PADDED = "num_seqs_min < page_indices_max_num_seqs"  # rows of the metadata may be only padding
 _FITS = "kv_lens_max <= pages_per_seq * page_size"
@@ -28,6 +29,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="kv_lens",
         silent=True,
+        symptoms=(Symptom("must be greater or equal to min_pages_per_seq=", Seen.NAMED),),
     ),
     Rule(
         "SC402",
@@ -50,6 +52,7 @@ RAGGED_VALUE_RULES = (
         explanation="`dynamic_validate_inputs` refuses more: 'num_seqs[0]=5 must be less or equal to max_num_seqs=4'.",
         argument="num_seqs",
         silent=True,
+        symptoms=(Symptom("num_seqs[0]={...} must be less or equal to max_num_seqs={page_indices_max_num_seqs}"),),
     ),
     Rule(
         "SC404",
@@ -63,6 +66,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        symptoms=(Symptom("Total q tokens {...} must be less or equal to max_num_batched_tokens={max_num_batched_tokens}."),),
     ),
     Rule(
         "SC405",
@@ -77,6 +81,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        symptoms=(Symptom("must be less or equal to kv_len={...} at sequence", Seen.NAMED),),
     ),
     Rule(
         "SC406",
