@@ -124,18 +124,14 @@ def _compile(options: Namespace) -> int:
 
 
 def _explain(options: Namespace) -> int:
-    from codemods.explain import explain, explain_all
+    from codemods.answering import answered, as_json, as_text
 
-    if not options.codes:
-        _emit(explain_all(), sys.stdout)
-    status = _CLEAN
-    for code in options.codes:
-        try:
-            _emit(explain(code), sys.stdout)
-        except KeyError as error:
-            _emit(f"shapecheck: {error.args[0]}\n", sys.stderr)
-            status = _FAILED
-    return status
+    answers = answered(options.what, sys.stdin.buffer.read)
+    _emit(as_json(answers) if options.output_format == "json" else as_text(answers), sys.stdout)
+    for each in answers:
+        if each.problem:
+            _emit(f"shapecheck: {each.problem}\n", sys.stderr)
+    return max(each.status for each in answers)
 
 
 def _plan(options: Namespace) -> int:

@@ -88,7 +88,7 @@ def _hole(name: str, *, last: bool) -> str:
     if name == ANYTHING:
         return f".{{0,{_FARTHEST}}}?"
     if name == KERNEL:
-        return r"(?P<kernel>[\w.-]{1,100}?)"
+        return r"(?P<kernel>[\w.-]{1,100})"
     if name.endswith("_dtype"):
         return f"(?P<{name}>{_DTYPE})"
     if name.endswith("_shape"):

@@ -111,7 +111,7 @@ class Answer:
             return cls(question, seconds=reply["seconds"], memory=reply["memory"], cached=cached)
         message: str = reply["message"]
         failure = _failure(reply["stage"], message)
-        used, limit = _use(message) if failure in (Failure.SMEM, Failure.VMEM, Failure.HBM) else (None, None)
+        used, limit = memory_use(message) if failure in (Failure.SMEM, Failure.VMEM, Failure.HBM) else (None, None)
         text = message if failure not in (Failure.UPSTREAM, Failure.OTHER) else f"{reply['type']}: {message}"
         return cls(question, failure, text, reply["seconds"], used=used, limit=limit, cached=cached)
 
@@ -192,7 +192,7 @@ def _failure(stage: str, message: str) -> Failure:
     return Failure.UPSTREAM if stage == "trace" else Failure.OTHER
 
 
-def _use(message: str) -> tuple[int | None, int | None]:
+def memory_use(message: str) -> tuple[int | None, int | None]:
     """Return the bytes used and the bytes there are, as exactly as the message tells them."""
     for pattern in _USES:
         if match := pattern.search(message):

@@ -144,6 +144,5 @@ def _largest(name: str, sizes: Iterable[int], enough: Relation, values: Values) 
 def _advice(space: str, values: Values, what: str = "", best: int | None = None) -> str | None:
     taken: Any = SPACES[space][0].value(values)
     limit = values.get(f"{space}_bytes")
-    if taken is UNKNOWN or limit is None:
-        return None
-    return f"at least {taken:,} of {limit:,} bytes are taken" + (f"; {what}: {best}" if best else "")
+    said = [f"at least {taken:,} of {limit:,} bytes are taken"] if taken is not UNKNOWN and limit is not None else []
+    return "; ".join([*said, *([f"{what}: {best}"] if best else [])]) or None
