@@ -113,11 +113,12 @@ class Unplaced(NamedTuple):
 
 
 def geometry(contract: Contract, read: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of every name that follow from some; a shape gives the sizes of its axes."""
+    """Return the values of every name that follow from some, without any defaults; a shape gives the sizes of its axes."""
     stated = {name: value for name, value in read.items() if name in contract.origins}
     for array in contract.arrays:
         shape = stated.get(f"{array.name}_shape")
         if isinstance(shape, tuple):
             stated |= {name: value for name, value in array.sizes(shape).items() if name not in stated}
-    unread = {each.name: UNKNOWN for each in contract.parameters if each.name not in stated}
-    return contract.complete({**contract.geometry(**stated), **unread, **{f"{name}_type": UNKNOWN for name in unread}})
+    unread = [name for each in contract.parameters for name in (each.name, f"{each.name}_type") if name not in stated]
+    unread += [f"{each.name}_rank" for each in contract.arrays if f"{each.name}_rank" not in stated]
+    return contract.complete({**contract.geometry(**stated), **dict.fromkeys(unread, UNKNOWN)})

@@ -24,6 +24,7 @@ _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Exceptio
 
 _FROM_FRAME = 20  # lines, from a frame of a traceback to the error at its end
 _BEHIND = 8  # lines, from an error in pytest's report to where it was raised
+_AHEAD = 2  # lines from the name of an error to the words by which it is known
 _LONG = 160  # characters
 _MESSAGE = 60  # lines of an error
 
@@ -105,27 +106,31 @@ class Pasted:
         for told in range(line, min(line + _BEHIND, len(self.lines))):
             if (found := _PYTEST_FRAME.match(self.lines[told])) and found["raised"]:
                 return _frame(self.lines[told], told)
-        last = bisect_right(self._told, line) - 1
-        if last < 0 or not self._reaches(self._told[last], line):
+        error = self._error(line)
+        last = bisect_right(self._told, error) - 1
+        if last < 0 or error - self._told[last] > _FROM_FRAME or self._end_before(error) > self._told[last]:
             return None
         return self.frames[last]
 
-    def _reaches(self, told: int, line: int) -> bool:
-        """Say whether no traceback ends between a frame and a line."""
-        ends = bisect_right(self._raised, line - 1) - 1
-        return line - told <= _FROM_FRAME and (ends < 0 or self._raised[ends] < told)
-
     def section(self, line: int) -> range:
         """Return the lines of the traceback and of the message that an error on a line belongs to."""
-        headers = bisect_right(self._headers, line) - 1
-        start = self._headers[headers] if headers >= 0 else 0
-        ends = bisect_right(self._raised, line - 1) - 1
+        error = self._error(line)
+        headers = bisect_right(self._headers, error)
+        start = max(self._headers[headers - 1] if headers else 0, self._end_before(error) + 1)
         if self.raised_in(line) is None:
-            start = max(start, line - 2, self._raised[ends] + 1 if ends >= 0 else 0)
-        elif ends >= 0 and self._raised[ends] > start:
-            start = self._raised[ends] + 1
-        following = (*self._headers[headers + 1 : headers + 2], *self._raised[bisect_right(self._raised, line + 2) :][:1])
+            start = max(start, error - _AHEAD)
+        ends = bisect_right(self._raised, line)
+        following = (*self._headers[headers : headers + 1], *self._raised[ends : ends + 1])
         return range(start, min(*following, line + _MESSAGE, len(self.lines)))
+
+    def _error(self, line: int) -> int:
+        """Return the line on which the message begins that a line belongs to: it names the error, but seldom the words."""
+        return next((each for each in range(line, max(-1, line - _AHEAD - 1), -1) if _RAISED.match(self.lines[each])), line)
+
+    def _end_before(self, line: int) -> int:
+        """Return the line on which the last traceback before a line ends; -1 where there is none."""
+        ends = bisect_right(self._raised, line - 1)
+        return self._raised[ends - 1] if ends else -1
 
     def frames_in(self, section: range) -> list[Frame]:
         """Return the frames that are told in a section."""

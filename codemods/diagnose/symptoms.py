@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from shapecheck.rule import Rule, Verdict
 from shapecheck.symptom import KERNEL, Seen, Symptom
 
 _MOST_UNPLACED = 3
+_SOURCE = re.compile(r"\s*(?:raise\b|assert\b|f?[\"']|\])")  # reports of pytest, and tracebacks, show lines of code
 
 
 class _Match(NamedTuple):
@@ -74,6 +76,9 @@ def _matches(symptom: Symptom, pasted: Pasted) -> Iterator[_Match]:
     while at >= 0:
         if match := symptom.pattern.match(text, at):
             line = pasted.line_at(at)
+            if text[at - 1 : at] in ('"', "'") and _SOURCE.match(pasted.lines[line]):  # it can be raised, and was not
+                at = text.find(anchor, at + len(anchor))
+                continue
             groups = match.groupdict()
             for name in groups:
                 start, end = match.span(name)
