@@ -114,7 +114,7 @@ class Unplaced(NamedTuple):
 
 def geometry(contract: Contract, read: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of every name that follow from some, without any defaults; a shape gives the sizes of its axes."""
-    stated = {name: value for name, value in read.items() if name in contract.origins}
+    stated = {name: value for name, value in read.items() if name in contract.origins or name in contract.aliases}
     for array in contract.arrays:
         shape = stated.get(f"{array.name}_shape")
         if isinstance(shape, tuple):

@@ -43,7 +43,7 @@ def diagnosed(pasted: Pasted) -> Iterator[Diagnosis]:
     if rule.judge(contract.geometry(**read)) is Verdict.PROVEN:  # it hangs for another reason
         return
     text = snippet(lines[first] if first == last else f"{lines[first]} ... {lines[last]}")
-    place = pasted.own_frame(pasted.section(first))
+    place = pasted.own_frame(first)
     yield Diagnosis(rule, contract, first + 1, text, read, certain=False, place=place, argument=rule.argument)
 
 

@@ -19,9 +19,9 @@ def is_of(contract: Contract, frame: Frame) -> bool:
 
 
 def names(contract: Contract, text: str) -> bool:
-    """Say whether a message names the kernel, as Pallas or the compiler does."""
+    """Say whether a message names the kernel, as Pallas or the compiler does; a name may be broken over two lines."""
     pattern = _shown(contract.name)
-    return pattern is not None and pattern.search(text) is not None
+    return pattern is not None and any(pattern.search(each) for each in (text, text.replace("\n", "")))
 
 
 def is_name(contract: Contract, word: str) -> bool:

@@ -91,4 +91,4 @@ def _place(pasted: Pasted, number: int) -> Frame | None:
     """Return the place that `check` gives, or the user's own frame in the traceback of an error."""
     if found := _PLACE.search(pasted.lines[number]):
         return Frame(found["path"], int(found["line"]), "", number)
-    return pasted.own_frame(pasted.section(number))
+    return pasted.own_frame(number)

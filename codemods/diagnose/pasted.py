@@ -18,8 +18,9 @@ _PREFIX = re.compile(
 _SEPARATORS = re.compile(r"[/\\]+")
 _LEFT_OUT = re.compile(r"\s*\.\.\.<\d+ lines>\.\.\.")
 _FRAME = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
-_PYTEST_FRAME = re.compile(r"(?P<path>[^\s:]+\.py):(?P<line>\d+): (?:in (?P<function>\S+)|(?P<raised>\w+)$)")
+_PYTEST_FRAME = re.compile(r"(?P<path>[^\s:]+\.py):(?P<line>\d+): *(?:in (?P<function>\S+)|(?P<raised>\w*)$)")
 _HEADER = re.compile(r"Traceback \(most recent call last\)|^_{3,} \S.* _{3,}$|^={5,}")
+_CAUSES = re.compile(r"was the direct cause of the following exception|During handling of the above exception")
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|ExceptionGroup)(?::|$)")
 
 _FROM_FRAME = 20  # lines, from a frame of a traceback to the error at its end
@@ -139,9 +140,14 @@ class Pasted:
     def text_of(self, section: range) -> str:
         return "\n".join(self.lines[section.start : section.stop])
 
-    def own_frame(self, section: range) -> Frame | None:
-        """Return the innermost frame in a section that is of nobody's library."""
-        return next((frame for frame in reversed(self.frames_in(section)) if not frame.is_library), None)
+    def own_frame(self, line: int) -> Frame | None:
+        """Return the innermost frame that is of nobody's library, of the traceback that ends on a line, or of what it caused."""
+        section = self.section(line)
+        if own := [frame for frame in self.frames_in(section) if not frame.is_library]:
+            return own[-1]
+        following = next((each for each in self._raised[bisect_right(self._raised, line) :]), None)
+        is_cause = any(_CAUSES.search(each) for each in self.lines[line : section.stop])
+        return self.own_frame(following) if is_cause and following is not None else None
 
 
 def _cleaned(line: str) -> str:

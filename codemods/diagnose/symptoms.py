@@ -18,6 +18,7 @@ from shapecheck.rule import Rule, Verdict
 from shapecheck.symptom import KERNEL, Seen, Symptom
 
 _MOST_UNPLACED = 3
+_CONTEXT = 300  # characters
 _SOURCE = re.compile(r"\s*(?:raise\b|assert\b|f?[\"']|\])")  # reports of pytest, and tracebacks, show lines of code
 
 
@@ -71,7 +72,7 @@ def _stated() -> dict[Symptom, list[tuple[Contract, Rule]]]:
 def _matches(symptom: Symptom, pasted: Pasted) -> Iterator[_Match]:
     """Yield where a symptom is in the text; what is said again, in the same words below the same frame, once."""
     text, anchor = pasted.squeezed, symptom.anchor
-    seen: set[tuple[str, object]] = set()
+    seen: set[tuple[object, ...]] = set()
     at = text.find(anchor)
     while at >= 0:
         if match := symptom.pattern.match(text, at):
@@ -85,7 +86,10 @@ def _matches(symptom: Symptom, pasted: Pasted) -> Iterator[_Match]:
                 if end == match.end():  # what a text ends with ends on its line
                     groups[name] = text[start : pasted.within_line(start, end)]
             frame = pasted.raised_in(line)
-            key = (match.group(), frame and (frame.path, frame.line))
+            follows = (
+                text[match.end() : match.end() + _CONTEXT] if symptom.seen is Seen.NAMED else ""
+            )  # the same is said of others
+            key = (match.group(), follows, frame and (frame.path, frame.line))
             if key not in seen:
                 seen.add(key)
                 kernel = groups.pop(KERNEL, "")
@@ -167,11 +171,11 @@ def _diagnosis(candidate: _Candidate, pasted: Pasted, *, certain: bool) -> Diagn
         used,
         limit,
         certain,
-        _place(contract, pasted, section),
+        _place(contract, pasted, match.line),
         match.symptom.argument or rule.argument,
     )
 
 
-def _place(contract: Contract, pasted: Pasted, section: range) -> Frame | None:
-    frame = pasted.own_frame(section)
+def _place(contract: Contract, pasted: Pasted, line: int) -> Frame | None:
+    frame = pasted.own_frame(line)
     return None if frame is None or is_of(contract, frame) else frame

@@ -36,7 +36,7 @@ def _lines(each: Diagnosis) -> Iterator[str]:
     yield ""
     yield f"  What must hold: {rule.message}" if rule.code != OWN_CODE else f"  What must hold: {rule.relation.text}"
     yield from (f"      {line}" for line in _numbers(each))
-    yield from (f"  {words}" for words in _legal(each))
+    yield from (f"  {words}" for words in _help(each))
     if rule.explanation:
         yield ""
         yield from textwrap.wrap(rule.explanation, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
@@ -59,11 +59,11 @@ def _numbers(each: Diagnosis) -> Iterator[str]:
         yield f"the compiler wants {mebibytes(each.used)}, and there are {mebibytes(each.limit)}"
 
 
-def _legal(each: Diagnosis) -> Iterator[str]:
+def _help(each: Diagnosis) -> Iterator[str]:
     if each.advice:
-        yield f"Legal instead: {'; or '.join(each.advice)}"
+        yield f"Help: {'; or '.join(each.advice)}"
     elif shape := _shape(each):
-        yield f"Legal instead: {shape}"
+        yield f"Help: {shape}"
     for other in each.also:
         yield f"The same numbers break {other.code} {other.name}: {other.message}"
 

@@ -75,8 +75,8 @@ TPU_RULES = (
         advice=lambda values: "pages and scales in bfloat16, or scales in float32",
         on_tpu=True,
         symptoms=(
-            Symptom("Unsupported cast: float16 -> bfloat16", Seen.NAMED, {"k_pages_dtype": "float16"}),
-            Symptom("Invalid vector type for load {...}x{k_pages_dtype},", Seen.NAMED),
+            Symptom("Unsupported cast: float16 -> bfloat16", Seen.NAMED),
+            Symptom("Invalid vector type for load {...}xf16,", Seen.NAMED),
         ),
     ),
     Rule(
@@ -198,7 +198,7 @@ TPU_RULES = (
         ),
         argument="k_pages",
         on_tpu=True,
-        symptoms=(Symptom("Invalid vector type for load {...}x{k_pages_dtype},", Seen.NAMED),),
+        symptoms=(Symptom("Invalid vector type for load {...}x{pages_dtype},", Seen.NAMED),),
     ),
     Rule(
         "SC311",
