@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from codemods.diagnose import Diagnosis, Unplaced, decoded, diagnose
-from codemods.explain import Explanation, explain, explain_all, explanation_of, explanations
-from codemods.report import diagnoses as report
+from codemods.explain import Explanation, explain, explanation_of
+
+# Reading a text takes all contracts and callees, which the explanation of a code does not.
+if TYPE_CHECKING:
+    from codemods.diagnose import Diagnosis, Unplaced
 
 STANDARD_INPUT = "-"
 _UNKNOWN_TEXT, _UNKNOWN_CODE = 1, 2
@@ -25,23 +28,22 @@ class Answer:
     status: int = 0
 
 
-def answered(words: Sequence[str], standard_input: Callable[[], bytes]) -> list[Answer]:
-    """Return the answer to each argument; without any, every code. What holds a space is a text, and `-` is standard input."""
-    answers: list[Answer] = []
+def answered(words: Sequence[str], standard_input: Callable[[], bytes]) -> Iterator[Answer]:
+    """Yield the answer to each argument: what holds a space, or nothing, is a text, and `-` stands for standard input."""
     for word in words:
         if word == STANDARD_INPUT:
-            answers.append(_of_text(decoded(standard_input())))
+            from codemods.diagnose import decoded
+
+            yield _of_text(decoded(standard_input()))
+        elif not word or any(map(str.isspace, word)):
+            yield _of_text(word)
         else:
-            answers.append(_of_code(word) if word and not any(map(str.isspace, word)) else _of_text(word))
-    return answers or [Answer(each) for each in explanations()]
+            yield _of_code(word)
 
 
 def as_text(answers: Sequence[Answer]) -> str:
-    """Return the explanations; of all codes, a line for each."""
-    if len(answers) > 1 and len(answers) == len(explanations()):
-        return explain_all()
-    parts = [explain(each.explanation.code) if each.explanation else report.as_text(each.found) for each in answers]
-    return "\n".join(part for part in parts if part)
+    """Return what is explained; the problems are not part of it."""
+    return "\n".join(filter(None, map(_text, answers)))
 
 
 def as_json(answers: Sequence[Answer]) -> str:
@@ -49,7 +51,7 @@ def as_json(answers: Sequence[Answer]) -> str:
     document = {
         "version": 1,
         "rules": [each.explanation._asdict() for each in answers if each.explanation],
-        "diagnoses": [report.document(found) for each in answers for found in each.found],
+        "diagnoses": [diagnosis for each in answers for diagnosis in _documents(each)],
         "unplaced": [unplaced._asdict() for each in answers for unplaced in each.unplaced],
         "problems": [each.problem for each in answers if each.problem],
     }
@@ -66,7 +68,27 @@ def _of_code(word: str) -> Answer:
 def _of_text(text: str) -> Answer:
     if not text.strip():
         return Answer(problem="there is no text to explain", status=_UNKNOWN_TEXT)
+    from codemods.diagnose import diagnose
+    from codemods.report.diagnoses import nothing_found
+
     found, unplaced = diagnose(text)
     if found:
         return Answer(found=found)
-    return Answer(unplaced=unplaced, problem=report.nothing_found(unplaced), status=_UNKNOWN_TEXT)
+    return Answer(unplaced=unplaced, problem=nothing_found(unplaced), status=_UNKNOWN_TEXT)
+
+
+def _text(answer: Answer) -> str:
+    if answer.explanation is not None:
+        return explain(answer.explanation.code)
+    if not answer.found:
+        return ""
+    from codemods.report.diagnoses import as_text
+
+    return as_text(answer.found)
+
+
+def _documents(answer: Answer) -> Iterator[dict[str, Any]]:
+    if answer.found:
+        from codemods.report.diagnoses import document
+
+        yield from map(document, answer.found)

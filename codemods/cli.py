@@ -125,9 +125,14 @@ def _compile(options: Namespace) -> int:
 
 def _explain(options: Namespace) -> int:
     from codemods.answering import answered, as_json, as_text
+    from codemods.codes import known_codes
+    from codemods.explain import explain_all
 
-    answers = answered(options.what, sys.stdin.buffer.read)
-    _emit(as_json(answers) if options.output_format == "json" else as_text(answers), sys.stdout)
+    answers = list(answered(options.what or known_codes(), sys.stdin.buffer.read))
+    if options.output_format == "json":
+        _emit(as_json(answers), sys.stdout)
+    else:
+        _emit(as_text(answers) if options.what else explain_all(), sys.stdout)
     for each in answers:
         if each.problem:
             _emit(f"shapecheck: {each.problem}\n", sys.stderr)

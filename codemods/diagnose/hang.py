@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from codemods.diagnose.diagnosis import Diagnosis
 from codemods.diagnose.pasted import Pasted, snippet
@@ -39,7 +40,9 @@ def diagnosed(pasted: Pasted) -> Iterator[Diagnosis]:
     contract = next(each for each in CONTRACTS.values() if any(rule.code == CODE for rule in each.rules))
     rule = next(rule for rule in contract.rules if rule.code == CODE)
     chips = {name for line in lines[max(0, first - _NEAR) : last + _NEAR] for name in map(_chip, _CHIP.findall(line))}
-    read = {"megacore_mode": mode} | ({"cores_per_device": chip_of(chips.pop()).cores_per_device} if len(chips) == 1 else {})
+    read: dict[str, Any] = {"megacore_mode": mode}
+    if len(chips) == 1:
+        read["cores_per_device"] = chip_of(chips.pop()).cores_per_device
     if rule.judge(contract.geometry(**read)) is Verdict.PROVEN:  # it hangs for another reason
         return
     text = snippet(lines[first] if first == last else f"{lines[first]} ... {lines[last]}")
