@@ -110,5 +110,8 @@ SMEM_FULL = (
     Symptom("Ran out of memory in memory space smem", Seen.NAMED),
     Symptom("would exceed memory (size={smem_bytes}) {...}space=smem", Seen.NAMED),
 )
-VMEM_FULL = (Symptom("Ran out of memory in memory space vmem", Seen.NAMED),)
+VMEM_FULL = (
+    Symptom("Ran out of memory in memory space vmem while allocating on stack for %{kernel} = "),
+    Symptom("Ran out of memory in memory space vmem. Used", Seen.NAMED),
+)
 HBM_FULL = (Symptom("Ran out of memory on HBM", Seen.NAMED), Symptom("Ran out of memory in memory space hbm", Seen.NAMED))

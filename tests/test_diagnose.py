@@ -399,6 +399,16 @@ OTHERS = {
         " while allocating on stack for %flash_attention.1 = (f32[8,32]) custom-call(%q). Scoped allocation with size 64.04M and"
         " limit 16.00M exceeded scoped vmem limit by 48.04M."
     ),
+    "another kernel's memory, fed by ours": (
+        "Ran out of memory in memory space vmem while allocating on stack for %flash_attention.1 = (f32[8,32])"
+        ' custom-call(%paged_attention.1), metadata={op_name="jit(step)/flash/pallas_call"}. Scoped allocation with size'
+        " 64.04M and limit 16.00M exceeded scoped vmem limit by 48.04M."
+    ),
+    "an error where one's own kernel is called": (
+        'Traceback (most recent call last):\n  File "/app/model.py", line 3, in decode\n    jit(paged_attention)(q)\n'
+        "ValueError: zero-size array to reduction operation max which has no identity"
+    ),
+    "a config with a time limit": "config: megacore_mode='batch', frozen=True\nconnect timeout=30\nout.block_until_ready()\n",
     "another kernel's blocks": (
         "ValueError: The Pallas TPU lowering currently requires that the last two dimensions of your block shape are divisible by"
         " 8 and 128 respectively, or be equal to the respective dimensions of the overall array. Block spec for outputs[1] in"
@@ -446,6 +456,40 @@ def test_other_kernels_of_jax() -> None:
             jax.eval_shape(flash_attention, *arguments)
         except Exception:
             assert codes(traceback.format_exc()) == []
+
+
+def test_an_operation_without_a_name_is_known_by_where_it_comes_from() -> None:
+    *_, texts = RECORDED.values()
+    text = texts["vmem"]
+    assert codes(text.replace("%paged_attention.1", "%custom-call.3")) == ["SC306"]
+    assert codes(text.replace("%paged_attention.1", "%fusion.3")) == []
+
+
+def test_a_traceback_without_the_frame_of_the_kernel() -> None:
+    """JAX leaves out its own frames, and of what belongs to them versions think differently."""
+    text = f'Traceback (most recent call last):\n  File "/app/model.py", line 3, in decode\n    out = paged_attention(\n{BLOCK}\n'
+    assert codes(text) == ["SC102"]
+    assert codes(text.replace("out = paged_attention(", "out = my_paged_attention(")) == []
+
+
+def test_a_notebook() -> None:
+    """IPython shows lines of source around the one that is executed."""
+    text = f"""
+---------------------------------------------------------------------------
+ValueError                                Traceback (most recent call last)
+Cell In[3], line 7
+      5 q = jnp.zeros((8, 32, 128))
+----> 7 paged_attention(q, k, v, lengths, table, pages_per_compute_block=16)
+
+File ~/jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py:456, in paged_attention(q)
+    455 if pages_per_sequence % pages_per_compute_block != 0:
+--> 456   raise ValueError(
+    460 if lengths.shape != (batch_size,):
+    461   raise ValueError("`lengths` and `q` must have the same batch size")
+
+{BLOCK}
+"""
+    assert codes(text) == ["SC102"]
 
 
 # ---- hangs

@@ -14,7 +14,8 @@ def diagnose(text: str) -> tuple[list[Diagnosis], list[Unplaced]]:
     pasted = Pasted(text)
     found, unplaced = symptoms.diagnosed(pasted)
     found.extend(own.diagnosed(pasted))
-    found += [each for each in hang.diagnosed(pasted) if not any(other.rule.code == each.rule.code for other in found)]
+    if not found:  # what ends in an error does not hang
+        found.extend(hang.diagnosed(pasted))
     found.sort(key=lambda each: each.line)
     return _once(found), unplaced
 

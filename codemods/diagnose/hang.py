@@ -17,10 +17,10 @@ CODE = "SC204"
 
 _MODE = re.compile(r"\bmegacore(?:[_ ]mode)?\b[\s\"'=:`]{1,6}(kv_head|batch)\b", re.IGNORECASE)
 _HANGS = re.compile(
-    r"\b(?:hangs?|hanging|hung|stuck|deadlock\w*|freezes?|frozen|deadline[_ ]exceeded|never (?:returns|finishes|ends)|timed? ?out"
-    r"|block_until_ready)\b",
+    r"\b(?:hangs?|hanging|hung|stuck|deadlock\w*|freezes|deadline[_ ]exceeded|never (?:returns|finishes|ends)|timed out)\b",
     re.IGNORECASE,
 )
+_WAITS = re.compile(r"^\s*block_until_ready \(")  # in stacks as py-spy shows them
 _CHIP = re.compile(r"\b(?:TPU ?)?(v5[ep]|v6e|v7x|tpu7x|v[234]|v5 ?lite(?:pod)?|v6 ?lite)(?=\b|-\d)", re.IGNORECASE)
 _NEAR = 40  # lines between what says that it hangs and the mode
 
@@ -31,7 +31,7 @@ def diagnosed(pasted: Pasted) -> Iterator[Diagnosis]:
         return
     lines = pasted.lines
     modes = [(number, found[1].lower()) for number, line in enumerate(lines) if (found := _MODE.search(line))]
-    hangs = [number for number, line in enumerate(lines) if modes and _HANGS.search(line)]
+    hangs = [number for number, line in enumerate(lines) if modes and (_HANGS.search(line) or _WAITS.match(line))]
     told = next(((at, hang, mode) for at, mode in modes for hang in hangs if abs(at - hang) <= _NEAR), None)
     if told is None:
         return

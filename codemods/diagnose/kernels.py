@@ -10,6 +10,8 @@ from codemods.diagnose.pasted import Frame
 from shapecheck.compiler.kernels import KERNELS
 from shapecheck.contract import Contract
 
+_ANY = re.compile(r"(?:tpu_)?custom[-_]call(?:\.\d+)?|closed_call(?:\.\d+)?")
+_ORIGIN = re.compile(r'op_name="([^"]*)"')
 _OURS = "kernel."  # front doors raise errors of their own; below one on the stack is the kernel itself
 
 
@@ -24,10 +26,13 @@ def names(contract: Contract, text: str) -> bool:
     return pattern is not None and any(pattern.search(each) for each in (text, text.replace("\n", "")))
 
 
-def is_name(contract: Contract, word: str) -> bool:
-    """Say whether the compiler calls the kernel so."""
+def is_operation(contract: Contract, name: str, message: str) -> bool:
+    """Say whether an operation is the kernel, by its name or, where that is `custom-call.3`, by where it comes from."""
     pattern = _shown(contract.name)
-    return pattern is not None and pattern.fullmatch(word) is not None
+    if pattern is None or pattern.fullmatch(name):
+        return pattern is not None
+    origin = _ORIGIN.search(message) if _ANY.fullmatch(name) else None
+    return origin is not None and pattern.search(origin[1]) is not None
 
 
 @cache

@@ -18,6 +18,7 @@ _PREFIX = re.compile(
 _SEPARATORS = re.compile(r"[/\\]+")
 _LEFT_OUT = re.compile(r"\s*\.\.\.<\d+ lines>\.\.\.")
 _FRAME = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_IPYTHON_FRAME = re.compile(r"File (?P<path>[^\s:\"]+):(?P<line>\d+)(?:, in (?P<function>\w+))?")
 _PYTEST_FRAME = re.compile(r"(?P<path>[^\s:]+\.py):(?P<line>\d+): *(?:in (?P<function>\S+)|(?P<raised>\w*)$)")
 _HEADER = re.compile(r"Traceback \(most recent call last\)|^_{3,} \S.* _{3,}$|^={5,}")
 _CAUSES = re.compile(r"was the direct cause of the following exception|During handling of the above exception")
@@ -25,7 +26,8 @@ _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Exceptio
 
 _FROM_FRAME = 20  # lines, from a frame of a traceback to the error at its end
 _BEHIND = 8  # lines, from an error in pytest's report to where it was raised
-_AHEAD = 2  # lines from the name of an error to the words by which it is known
+_AHEAD = 2  # lines before words that are no part of a traceback
+_WRAPPED = 8  # lines from the name of an error to the words by which it is known
 _LONG = 160  # characters
 _MESSAGE = 60  # lines of an error
 
@@ -124,9 +126,22 @@ class Pasted:
         following = (*self._headers[headers : headers + 1], *self._raised[ends : ends + 1])
         return range(start, min(*following, line + _MESSAGE, len(self.lines)))
 
+    def calls(self, function: str, frame: Frame, line: int) -> bool:
+        """Say whether the frame before an error shows that it calls a function, whose own frame some tracebacks leave out."""
+        return not frame.is_library and re.search(rf"\b{function}\(", self.text_of(range(frame.told + 1, line))) is not None
+
+    def message(self, line: int) -> str:
+        """Return the message that a line belongs to, on as many lines as it has."""
+        return self.text_of(range(self._error(line), self.section(line).stop))
+
     def _error(self, line: int) -> int:
         """Return the line on which the message begins that a line belongs to: it names the error, but seldom the words."""
-        return next((each for each in range(line, max(-1, line - _AHEAD - 1), -1) if _RAISED.match(self.lines[each])), line)
+        for each in range(line, max(-1, line - _WRAPPED - 1), -1):
+            if _RAISED.match(self.lines[each]):
+                return each
+            if not self.lines[each].strip():
+                break
+        return line
 
     def _end_before(self, line: int) -> int:
         """Return the line on which the last traceback before a line ends; -1 where there is none."""
@@ -168,7 +183,10 @@ def _is_mark(line: str) -> bool:
 
 
 def _frame(line: str, told: int) -> Frame | None:
-    found = _FRAME.search(line) if "File " in line else _PYTEST_FRAME.match(line) if ".py:" in line else None
+    if "File " in line:
+        found = _FRAME.search(line) or _IPYTHON_FRAME.match(line)
+    else:
+        found = _PYTEST_FRAME.match(line) if ".py:" in line else None
     if found is None:
         return None
     return Frame(found["path"], int(found["line"]), found["function"] or "", told)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from codemods.diagnose.diagnosis import Diagnosis, Unplaced, geometry
-from codemods.diagnose.kernels import is_name, is_of, names
+from codemods.diagnose.kernels import is_of, is_operation, names
 from codemods.diagnose.operands import operands
 from codemods.diagnose.pasted import Frame, Pasted
 from shapecheck.compiler.answer import memory_use
@@ -19,7 +19,9 @@ from shapecheck.symptom import KERNEL, Seen, Symptom
 
 _MOST_UNPLACED = 3
 _CONTEXT = 300  # characters
-_SOURCE = re.compile(r"\s*(?:raise\b|assert\b|f?[\"']|\])")  # reports of pytest, and tracebacks, show lines of code
+_SOURCE = re.compile(
+    r"\s*(?:-*>?\s*\d+\s+)?(?:raise\b|assert\b|f?[\"']|\])"
+)  # reports of pytest, and tracebacks, show lines of code
 
 
 class _Match(NamedTuple):
@@ -104,20 +106,19 @@ def _matches(symptom: Symptom, pasted: Pasted) -> Iterator[_Match]:
 def _candidate(contract: Contract, rule: Rule, match: _Match, pasted: Pasted) -> _Candidate | None:
     """Return a rule that a match is about, if what must be seen besides is there."""
     if match.kernel:
-        return _Candidate(contract, rule, match, True) if is_name(contract, match.kernel) else None
+        is_kernel = is_operation(contract, match.kernel, pasted.message(match.line))
+        return _Candidate(contract, rule, match, True) if is_kernel else None
     raised = pasted.raised_in(match.line)
     inside = raised is not None and is_of(contract, raised)
     match match.symptom.seen:
         case Seen.RAISED:
             return _Candidate(contract, rule, match, True) if inside else None
         case Seen.WORDS:
-            return _Candidate(contract, rule, match, inside) if inside or raised is None else None
+            is_alone = raised is None or pasted.calls(contract.name, raised, match.line)
+            return _Candidate(contract, rule, match, inside) if inside or is_alone else None
         case Seen.NAMED:
-            section = pasted.section(match.line)
-            named = any(is_of(contract, frame) for frame in pasted.frames_in(section))
-            if named or names(contract, pasted.text_of(section)):
-                return _Candidate(contract, rule, match, True)
-            return None
+            named = any(is_of(contract, frame) for frame in pasted.frames_in(pasted.section(match.line)))
+            return _Candidate(contract, rule, match, True) if named or names(contract, pasted.message(match.line)) else None
 
 
 def _why_not(match: _Match, pasted: Pasted) -> str:
@@ -152,11 +153,10 @@ def _settled(candidates: list[_Candidate], pasted: Pasted) -> Iterator[Diagnosis
 
 def _diagnosis(candidate: _Candidate, pasted: Pasted, *, certain: bool) -> Diagnosis:
     contract, rule, match, _ = candidate
-    section = pasted.section(match.line)
     read = dict(match.read)
     used = limit = None
-    if rule.needs_chip and match.symptom.seen is Seen.NAMED:
-        message = " ".join(pasted.text_of(range(match.line, section.stop)).split())
+    if rule.needs_chip:
+        message = " ".join(pasted.message(match.line).split())
         used, limit = memory_use(message)
         read = {**operands(contract, message), **read}
         memory = next((name for name in rule.names if name in ("smem_bytes", "vmem_bytes", "hbm_bytes")), "")
