@@ -15,6 +15,10 @@ _PREFIX = re.compile(
     r"|\s?\([\w .:=#-]{1,60}\) |\[[\w .:/=#-]{1,60}\]:? |(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b:? ?"
     r"|[IWEF]?\d{2,4}[-/ ]?\d{2}[-/ ]?(?:\d{2})?[T ]?\d{2}:\d{2}:\d{2}(?:[.,]\d+)?Z? ?)+"
 )
+_LIBRARIES = (
+    *(".site-packages.", ".dist-packages.", ".lib.python", ".importlib."),
+    *(".jax._src.", ".jax.experimental.", ".torch_xla.experimental.", ".ejkernel.kernels."),
+)
 _SEPARATORS = re.compile(r"[/\\]+")
 _LEFT_OUT = re.compile(r"\s*\.\.\.<\d+ lines>\.\.\.")
 _FRAME = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
@@ -49,9 +53,7 @@ class Frame(NamedTuple):
     @property
     def is_library(self) -> bool:
         """Whether it is code that someone installed, and nobody's own."""
-        return self.path.startswith("<") or any(
-            part in self.module for part in (".site-packages.", ".dist-packages.", ".lib.python", ".jax._src.", ".importlib.")
-        )
+        return self.path.startswith("<") or any(part in self.module for part in _LIBRARIES)
 
 
 class Pasted:

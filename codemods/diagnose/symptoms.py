@@ -171,11 +171,6 @@ def _diagnosis(candidate: _Candidate, pasted: Pasted, *, certain: bool) -> Diagn
         used,
         limit,
         certain,
-        _place(contract, pasted, match.line),
+        pasted.own_frame(match.line),
         match.symptom.argument or rule.argument,
     )
-
-
-def _place(contract: Contract, pasted: Pasted, line: int) -> Frame | None:
-    frame = pasted.own_frame(line)
-    return None if frame is None or is_of(contract, frame) else frame
