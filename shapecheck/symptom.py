@@ -19,7 +19,7 @@ _DTYPE = "|".join(
         {*DTYPES, *SHORT_NAMES, r"f8E\w+?"} - {"half", "float", "single", "double", "short", "int", "long"}, key=len, reverse=True
     )
 )
-_NUMBER = r"-?\d+{0}(?:\.\d+{0}){1}"
+_NUMBER = r"-?\d{1,15}%s(?:\.\d{1,15}%s)%s"
 
 
 class Seen(enum.Enum):
@@ -94,7 +94,7 @@ def _hole(name: str, *, last: bool) -> str:
     if name.endswith("_shape"):
         return rf"(?P<{name}>\([\d,]{{0,200}}\))"
     # What ends a text is as long as it can be; before more words, as short: `24.` may be followed by a date.
-    return f"(?P<{name}>{_NUMBER.format('', '?') if last else _NUMBER.format('?', '??')})"
+    return f"(?P<{name}>{_NUMBER % (('', '', '?') if last else ('?', '?', '??'))})"
 
 
 # What several kernels share: what Pallas says of a block of q or of the result, and the TPU compiler of memory.

@@ -16,26 +16,21 @@ def diagnose(text: str) -> tuple[list[Diagnosis], list[Unplaced]]:
     found.extend(own.diagnosed(pasted))
     if not found:  # what ends in an error does not hang
         found.extend(hang.diagnosed(pasted))
-    found.sort(key=lambda each: each.line)
     return _once(found), unplaced
 
 
 def _once(found: list[Diagnosis]) -> list[Diagnosis]:
     """Return one diagnosis of those that say the same, or less: a summary repeats an error without its numbers."""
-    kept: list[Diagnosis] = []
+    by_rule: dict[tuple[str, str, str], list[Diagnosis]] = {}
     for each in found:
-        if any(_says(other, each) for other in kept):
-            continue
-        kept = [other for other in kept if not _says(each, other)]
-        kept.append(each)
-    return kept
+        kept = by_rule.setdefault((each.rule.code, each.rule.name, each.contract.name), [])
+        if not any(_says(other, each) for other in kept):
+            kept[:] = [*(other for other in kept if not _says(each, other)), each]
+    return sorted((each for kept in by_rule.values() for each in kept), key=lambda each: each.line)
 
 
 def _says(one: Diagnosis, other: Diagnosis) -> bool:
-    """Say whether one diagnosis says all that another does."""
-    return (
-        one.rule.code == other.rule.code
-        and one.contract.name == other.contract.name
-        and other.read.items() <= one.read.items()
-        and (other.place is None or one.place is not None)
+    """Say whether one diagnosis of a rule says all that another does."""
+    return all(name in one.read and one.read[name] == value for name, value in other.read.items()) and (
+        other.place is None or one.place is not None
     )

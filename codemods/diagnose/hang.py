@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,7 +33,9 @@ def diagnosed(pasted: Pasted) -> Iterator[Diagnosis]:
     lines = pasted.lines
     modes = [(number, found[1].lower()) for number, line in enumerate(lines) if (found := _MODE.search(line))]
     hangs = [number for number, line in enumerate(lines) if modes and (_HANGS.search(line) or _WAITS.match(line))]
-    told = next(((at, hang, mode) for at, mode in modes for hang in hangs if abs(at - hang) <= _NEAR), None)
+    nearest = [bisect_left(hangs, at - _NEAR) for at, _ in modes]
+    pairs = ((at, hangs[index], mode) for (at, mode), index in zip(modes, nearest, strict=True) if index < len(hangs))
+    told = next(((at, hang, mode) for at, hang, mode in pairs if hang <= at + _NEAR), None)
     if told is None:
         return
     at, hang, mode = told

@@ -12,6 +12,7 @@ from shapecheck.contract import Contract
 
 _ANY = re.compile(r"(?:tpu_)?custom[-_]call(?:\.\d+)?|closed_call(?:\.\d+)?")
 _ORIGIN = re.compile(r'op_name="([^"]*)"')
+_SEPARATORS = re.compile(r"[/\\]")
 _OURS = "kernel."  # front doors raise errors of their own; below one on the stack is the kernel itself
 
 
@@ -27,10 +28,13 @@ def names(contract: Contract, text: str) -> bool:
 
 
 def is_operation(contract: Contract, name: str, message: str) -> bool:
-    """Say whether an operation is the kernel, by its name or, where that is `custom-call.3`, by where it comes from."""
+    """Say whether an operation is the kernel, by its name or, where that tells nothing, by where it comes from."""
     pattern = _shown(contract.name)
-    if pattern is None or pattern.fullmatch(name):
-        return pattern is not None
+    if pattern is None:
+        path = _SEPARATORS.sub(".", message)
+        return any(module in path for module in _modules(contract.name))
+    if pattern.fullmatch(name):
+        return True
     origin = _ORIGIN.search(message) if _ANY.fullmatch(name) else None
     return origin is not None and pattern.search(origin[1]) is not None
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from shapecheck.contract import Contract
 from shapecheck.dtypes import SHORT_NAMES
 
-_LISTED = re.compile(r"operand_layout_constraints=\{((?:[a-z]\w*\[[\d,]*\](?:\{[^{}]*\})?(?:, )?)+)\}")
+_LISTED = re.compile(r"operand_layout_constraints=\{((?:[a-z]\w*\[(?:\d{1,15},?)*\](?:\{[^{}]*\})?(?:, )?)+)\}")
 _OPERAND = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from codemods.diagnose.diagnosis import Diagnosis, Unplaced, geometry
 from codemods.diagnose.kernels import is_of, is_operation, names
 from codemods.diagnose.operands import operands
-from codemods.diagnose.pasted import Frame, Pasted
+from codemods.diagnose.pasted import Pasted
 from shapecheck.compiler.answer import memory_use
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
@@ -18,10 +18,9 @@ from shapecheck.rule import Rule, Verdict
 from shapecheck.symptom import KERNEL, Seen, Symptom
 
 _MOST_UNPLACED = 3
-_CONTEXT = 300  # characters
-_SOURCE = re.compile(
-    r"\s*(?:-*>?\s*\d+\s+)?(?:raise\b|assert\b|f?[\"']|\])"
-)  # reports of pytest, and tracebacks, show lines of code
+_CONTEXT = 300  # characters behind words that are said of every kernel, which tell one time from the other
+# Tracebacks, and reports of pytest and IPython, show lines of code.
+_SOURCE = re.compile(r"\s*(?:-*>?\s*\d+\s+)?(?:raise\b|assert\b|f?[\"']|\])")
 
 
 class _Match(NamedTuple):
@@ -88,9 +87,7 @@ def _matches(symptom: Symptom, pasted: Pasted) -> Iterator[_Match]:
                 if end == match.end():  # what a text ends with ends on its line
                     groups[name] = text[start : pasted.within_line(start, end)]
             frame = pasted.raised_in(line)
-            follows = (
-                text[match.end() : match.end() + _CONTEXT] if symptom.seen is Seen.NAMED else ""
-            )  # the same is said of others
+            follows = text[match.end() : match.end() + _CONTEXT] if symptom.seen is Seen.NAMED else ""
             key = (match.group(), follows, frame and (frame.path, frame.line))
             if key not in seen:
                 seen.add(key)
@@ -131,9 +128,7 @@ def _why_not(match: _Match, pasted: Pasted) -> str:
             assert raised is not None
             return f"it was raised in {raised.path}, which is none of the kernels that shapecheck knows"
         case Seen.NAMED:
-            return (
-                "nothing around it names one of the kernels that shapecheck knows: give the whole traceback, or more of the log"
-            )
+            return "nothing around it names a kernel that shapecheck knows: give the whole traceback, or more of the log"
         case Seen.RAISED:
             return "" if raised is not None else "it is Python's own: give the whole traceback, which tells where it was raised"
 

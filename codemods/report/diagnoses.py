@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -79,8 +80,8 @@ def _next(each: Diagnosis) -> Iterator[str]:
     if (place := each.place) is not None:
         function = f", in {place.function}" if place.function else ""
         yield f"  Your code: {printable(place.path)}:{place.line}{printable(function)}"
-        if os.access(place.path, os.R_OK) and os.path.isfile(place.path):
-            yield f"  See the call: shapecheck check {printable(place.path)}"
+        if os.path.isfile(place.path) and os.access(place.path, os.R_OK):
+            yield f"  See the call: shapecheck check {printable(shlex.quote(place.path))}"
     yield f"  More: shapecheck explain {each.rule.code}"
 
 

@@ -66,7 +66,7 @@ _MARKS = (  # the first that the message has decides
     ("Mosaic failed to compile", Failure.MOSAIC),
 )
 _SPACES = (("smem", Failure.SMEM), ("vmem", Failure.VMEM), ("hbm", Failure.HBM))
-_SIZE = r"([\d.]+[KMGT]?)"
+_SIZE = r"(\d{1,15}(?:\.\d{1,15})?[KMGT]?)"
 _USES = (  # how libtpu says what is used, of what limit, and how far beyond it that is
     re.compile(rf"size={_SIZE}\) would exceed memory \(size={_SIZE}\)"),
     re.compile(rf"size {_SIZE} and limit {_SIZE} exceeded scoped \w+ limit by {_SIZE}"),
