@@ -94,8 +94,18 @@ _EXPLAIN_EXAMPLES = """\
 examples:
   shapecheck explain                         every code with its message
   shapecheck explain SC102                   what it demands, why, and how to repair it
+  shapecheck explain "ValueError: ... Got 16 and 24."      which rule an error is about, and what would be legal
+  python serve.py 2>&1 | shapecheck explain -              the same for a traceback, or a log with one in it
+  pytest 2>&1 | shapecheck explain --output-format json -
+  shapecheck explain "decode hangs on v5e with megacore_mode='batch'"
 
-exit status: 0; 2 where there is no such code"""
+Errors of JAX's kernels are known, of Pallas, of the TPU compiler, of torch_xla's and ejkernel's wrappers, and what
+shapecheck itself prints. Of a text that is about something else, nothing is guessed. Nothing is run.
+
+exit status:
+  0  all of it is explained
+  1  a text in which nothing is recognised, or that is empty
+  2  there is no such code"""
 
 
 _PLAN_EXAMPLES = """\
@@ -160,8 +170,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     for each in (check, compile_):
         add_compiler(each)
 
-    explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
-    explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
+    explain = _command(commands, "explain", "say what a code, or an error, means", _EXPLAIN_EXAMPLES)
+    explain.add_argument(
+        "what",
+        nargs="*",
+        metavar="CODE|TEXT",
+        help="a code, the name of a rule, the text of an error, or - for one on standard input; none: list all codes",
+    )
+    explain.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
 
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
 

@@ -131,18 +131,19 @@ def _compile(options: Namespace) -> int:
 
 
 def _explain(options: Namespace) -> int:
-    from codemods.explain import explain, explain_all
+    from codemods.answering import answered, as_json, as_text
+    from codemods.codes import known_codes
+    from codemods.explain import explain_all
 
-    if not options.codes:
-        _emit(explain_all(), sys.stdout)
-    status = _CLEAN
-    for code in options.codes:
-        try:
-            _emit(explain(code), sys.stdout)
-        except KeyError as error:
-            _emit(f"shapecheck: {error.args[0]}\n", sys.stderr)
-            status = _FAILED
-    return status
+    answers = list(answered(options.what or known_codes(), sys.stdin.buffer.read))
+    if options.output_format == "json":
+        _emit(as_json(answers), sys.stdout)
+    else:
+        _emit(as_text(answers) if options.what else explain_all(), sys.stdout)
+    for each in answers:
+        if each.problem:
+            _emit(f"shapecheck: {each.problem}\n", sys.stderr)
+    return max(each.status for each in answers)
 
 
 def _plan(options: Namespace) -> int:

@@ -12,6 +12,7 @@ from shapecheck.contracts import CONTRACTS, FRONT_DOORS
 from shapecheck.rule import Cast, Fix, Resize, Rule
 
 _WIDTH = 88
+_FIX = "Fix: "
 
 
 class Explanation(NamedTuple):
@@ -24,6 +25,11 @@ class Explanation(NamedTuple):
     demands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """The notes that say what `shapecheck fix` does."""
+        return tuple(note for note in self.notes if note.startswith(_FIX))
+
 
 def explanations() -> list[Explanation]:
     """Return the explanation of every code, in order; a code of several contracts has the words of the first."""
@@ -35,16 +41,20 @@ def explanations() -> list[Explanation]:
     return sorted([*own, *(_of_rule(uses) for uses in rules.values())])
 
 
-def explain(code: str) -> str:
+def explanation_of(code: str) -> Explanation:
     """Return the explanation of a code, or of the rule of that name.
 
     Raises:
         KeyError: there is none; the message gives the nearest.
     """
-    known = {each.code: each for each in explanations()}
     if (found := code_of(code)) is None:
         raise KeyError(no_rule(code))
-    return "\n".join(_lines(known[found])) + "\n"
+    return next(each for each in explanations() if each.code == found)
+
+
+def explain(code: str) -> str:
+    """Return all that there is to say about a code, or the rule of that name; raises as `explanation_of` does."""
+    return "\n".join(_lines(explanation_of(code))) + "\n"
 
 
 def explain_all() -> str:
@@ -78,7 +88,7 @@ def _notes(rule: Rule) -> Iterator[str]:
     if rule.silent and not rule.is_hint:
         yield "The compiler does not see it: such a call may compile, and go wrong, or hang, when it runs."
     if rule.fix is not None:
-        yield f"Fix: {' '.join(_repairs(rule.fix))}"
+        yield f"{_FIX}{' '.join(_repairs(rule.fix))}"
     yield f"Suppress: `# shapecheck: ignore[{rule.code}]` on the line of the call or of the argument."
 
 

@@ -40,7 +40,7 @@ class Violation:
     places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __reduce__(self) -> tuple[type[Violation], tuple[Any, ...]]:
-        plain = replace(self.rule, fix=None, advice=no_advice)
+        plain = replace(self.rule, fix=None, advice=no_advice, symptoms=())
         return Violation, (plain, self.values, self.advice, self.undefined, self.key, self.others, self.places)
 
 

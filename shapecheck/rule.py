@@ -9,6 +9,7 @@ from typing import Any
 
 from shapecheck.chip import CHIP_FACTS
 from shapecheck.relation import Outcome, Relation, Values
+from shapecheck.symptom import Symptom
 
 
 class Verdict(enum.StrEnum):
@@ -129,6 +130,7 @@ class Rule:
         chips: the names of the chips that it speaks of; empty for all of them.
         per_device: whether it speaks of what one device gets, as those about the TPU do, so that it says nothing of a call
             that is split over several.
+        symptoms: what others write where a call breaks it, by which `explain` knows it.
     """
 
     code: str
@@ -144,6 +146,7 @@ class Rule:
     silent: bool = False
     chips: tuple[str, ...] = ()
     per_device: bool = False
+    symptoms: tuple[Symptom, ...] = ()
 
     def __hash__(self) -> int:  # rules are keys, and seldom share so much
         return hash((self.code, self.name, self.message))

@@ -538,6 +538,85 @@ class TestExplain:
         assert run("explain", "sc20") == 2
         assert "no rule 'sc20'; codes that begin with it: SC201, SC202, " in run.err
 
+    ERROR = "ValueError: pages_per_compute_block must be divisible by pages per sequence. Got 16 and 24."
+
+    def test_the_text_of_an_error(self, run: Runner) -> None:
+        assert run("explain", self.ERROR) == 0
+        assert run.out.startswith("SC102 block-not-dividing (paged_attention)\n  line 1: ValueError: pages_per_compute_block")
+        for said in (
+            "What must hold: the compute block must divide the pages of a sequence",
+            "pages_per_sequence = 24   (page_indices.shape[1])",
+            "Help: legal blocks: 1, 2, 3, 4, 6, 8, 12, 24; or pad page_indices to 32 pages",
+            "Fix: `shapecheck fix` gives",
+            "More: shapecheck explain SC102",
+        ):
+            assert said in run.out
+        assert "Your code" not in run.out
+
+    @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+    def test_a_traceback_on_standard_input(self, run: Runner, monkeypatch: pytest.MonkeyPatch, newline: bytes) -> None:
+        Path("serve.py").write_text("")
+        lines = [
+            "Traceback (most recent call last):",
+            '  File "serve.py", line 7, in decode',
+            "    paged_attention(q, k, v, lengths, table, pages_per_compute_block=16)",
+            '  File "/v/jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py", line 456, in f',
+            "    raise ValueError(",
+            self.ERROR,
+        ]
+        type_in(monkeypatch, newline.join(line.encode() for line in lines))
+        assert run("explain", "-") == 0
+        assert "Your code: serve.py:7, in decode\n  See the call: shapecheck check serve.py\n" in run.out
+        Path("serve.py").unlink()
+        type_in(monkeypatch, newline.join(line.encode() for line in lines))
+        run("explain", "-")
+        assert "Your code: serve.py:7" in run.out
+        assert "See the call" not in run.out
+
+    @pytest.mark.parametrize("data", [b"", b" \n\n"])
+    def test_no_text(self, run: Runner, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+        type_in(monkeypatch, data)
+        assert run("explain", "-") == 1
+        assert (run.out, run.err) == ("", "shapecheck: there is no text to explain\n")
+        assert run("explain", "") == 1
+
+    @pytest.mark.parametrize("data", [b"all is well here\n", bytes(range(256)) * 10])
+    def test_an_unknown_text(self, run: Runner, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+        type_in(monkeypatch, data)
+        assert run("explain", "-") == 1
+        assert run.out == ""
+        assert "nothing in this text is known to be about one of the kernels" in run.err
+
+    def test_a_text_that_comes_near(self, run: Runner) -> None:
+        assert run("explain", "ValueError: not enough values to unpack (expected 3, got 2)") == 1
+        assert "line 1: ValueError: not enough values to unpack" in run.err or "line 1: values to unpack" in run.err
+        assert "give the whole traceback" in run.err
+
+    def test_codes_and_texts(self, run: Runner) -> None:
+        assert run("explain", "SC101", self.ERROR) == 0
+        assert run.out.startswith("SC101 heads-not-grouped\n")
+        assert "\n\nSC102 block-not-dividing (paged_attention)\n" in run.out
+        assert run("explain", "nothing at all", "SC101") == 1
+        assert run("explain", "nothing at all", "SC12") == 2
+
+    def test_what_is_shown_cannot_move_the_terminal(self, run: Runner) -> None:
+        assert run("explain", f"\x07\x1b]0;title\x07\x08{self.ERROR}\x00 \u202e") == 0
+        assert not {"\x07", "\x08", "\x1b", "\x00", "\u202e"} & set(run.out)
+
+    def test_json(self, run: Runner) -> None:
+        assert run("explain", "--output-format", "json", "SC101", self.ERROR, "nothing at all", "SC12") == 2
+        document = json.loads(run.out)
+        assert list(document) == ["version", "rules", "diagnoses", "unplaced", "problems"]
+        assert [rule["code"] for rule in document["rules"]] == ["SC101"]
+        (diagnosis,) = document["diagnoses"]
+        assert diagnosis["code"] == "SC102"
+        assert diagnosis["values"]["pages_per_sequence"] == {"value": 24, "origin": "page_indices.shape[1]"}
+        assert diagnosis["place"] is None
+        assert diagnosis["certain"] is True
+        assert len(document["problems"]) == 2
+        assert run("explain", "--output-format", "json") == 0
+        assert len(json.loads(run.out)["rules"]) > 50
+
 
 class TestHelp:
     def test_version(self, run: Runner) -> None:

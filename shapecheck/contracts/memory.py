@@ -165,4 +165,4 @@ def used(taken: Relation, there: Relation) -> Callable[[Values], str | None]:
 
 def _advice(space: str, values: Values, what: str = "", best: int | None = None) -> str | None:
     said = used(SPACES[space][0], Relation(f"{space}_bytes"))(values)
-    return f"{said}; {what}: {best}" if said and best else said
+    return "; ".join([*filter(None, [said]), *([f"{what}: {best}"] if best else [])]) or None

@@ -20,6 +20,7 @@ from shapecheck.contracts.remedies import BLOCK_FIX, shapes_of
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
 from shapecheck.rule import Fix, Rule
+from shapecheck.symptom import BLOCK_SHAPE, Seen, Symptom
 
 _DEFAULT_QUERY_BLOCK = 4  # upstream's: legal for 4 queries only, by SC307
 
@@ -57,6 +58,7 @@ PLAIN_PAGES = Rule(
         "`in_specs` and `inputs` do not match'. ejkernel's annotations refuse it."
     ),
     argument="k_pages",
+    symptoms=(Symptom("Pytree for `in_specs` and `inputs` do not match.", Seen.NAMED),),
 )
 
 _OWN = (
@@ -72,6 +74,12 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
+        symptoms=(
+            Symptom(
+                "num_queries_per_compute_block={num_queries_per_compute_block} should be smaller or equal to"
+                " query_len={query_len}"
+            ),
+        ),
     ),
     PLAIN_PAGES,
     Rule(
@@ -85,6 +93,7 @@ _OWN = (
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, computed=None),
+        symptoms=(Symptom("kv_seq_len_per_kv_compute_blk={...} should be a multiple of 128"),),
     ),
     Rule(
         "SC301",
@@ -97,6 +106,10 @@ _OWN = (
             "3 must be aligned to tiling (128), but is 64' (libtpu 0.0.24)."
         ),
         argument="q",
+        symptoms=(
+            Symptom("head_dim={head_dim} should be a multiple of 128 if larger"),
+            Symptom("Slice shape along dimension 3 must be aligned to tiling (128), but is {head_dim}", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC307",
@@ -110,6 +123,7 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
+        symptoms=(Symptom(f"{BLOCK_SHAPE}("),),
     ),
 )
 
@@ -128,7 +142,18 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "Upstream raises a ValueError that states the relation backwards: 'num_kv_pages_per_compute_block must be "
                     "divisible by pages per sequence'; for a block that is larger, 'should be smaller or equal to "
                     "pages_per_sequence=...'."
-                )
+                ),
+                "symptoms": (
+                    Symptom(
+                        "num_kv_pages_per_compute_block must be divisible by pages per sequence."
+                        " Got pages_per_sequence={pages_per_sequence} and"
+                        " num_kv_pages_per_compute_block={pages_per_compute_block}."
+                    ),
+                    Symptom(
+                        "num_kv_pages_per_compute_block={pages_per_compute_block} should be smaller or equal to"
+                        " pages_per_sequence={pages_per_sequence}"
+                    ),
+                ),
             },
             "SC105": {
                 "relation": Relation("lengths_batch_size == batch_size and effective_q_lens_batch_size == batch_size"),
@@ -139,6 +164,10 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "documented as int32; others compile."
                 ),
                 "advice": _one_for_each_row,
+                "symptoms": (
+                    Symptom("`lengths` and `q` must have the same batch size"),
+                    Symptom("`lengths` and `effective_q_lens` must have the same size: batch_size"),
+                ),
             },
             "SC109": {
                 "relation": Relation(
@@ -151,12 +180,24 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "dimensions.'; the kernel fails to unpack the shapes, or finds those of the lengths to differ."
                 ),
                 "advice": shapes_of(_ARRAYS),
+                "symptoms": (
+                    Symptom("AssertionError: q should have 4 dimensions.", argument="q"),
+                    Symptom("values to unpack (expected 4", Seen.RAISED),
+                    Symptom("values to unpack (expected 2", Seen.RAISED, argument="page_indices"),
+                ),
             },
             "SC110": {
                 "explanation": (
                     "`block_tokens // page_size` is 0 where a page is larger than the block: upstream raises ZeroDivisionError "
                     "for 0, an AssertionError without a word for a negative block."
-                )
+                ),
+                "symptoms": (
+                    Symptom(
+                        "if pages_per_sequence % num_kv_pages_per_compute_block != 0: ZeroDivisionError",
+                        Seen.RAISED,
+                        {"pages_per_compute_block": 0},
+                    ),
+                ),
             },
             "SC401": {
                 "explanation": (

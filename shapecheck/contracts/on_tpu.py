@@ -22,6 +22,7 @@ from shapecheck.contracts.memory import (
 )
 from shapecheck.relation import Relation, Values
 from shapecheck.rule import Rule
+from shapecheck.symptom import BLOCK_SHAPE, HBM_FULL, NO_BROADCAST, SMEM_FULL, VMEM_FULL, Seen, Symptom
 
 # What Mosaic can make bfloat16 of, on every chip. A v7x also takes float4_e2m1fn; of the integers, those of 2 bits fail on v4.
 _PAGES = (
@@ -52,6 +53,10 @@ TPU_RULES = (
         argument="q",
         advice=_padded_head_dim,
         on_tpu=True,
+        symptoms=(
+            Symptom(f"{BLOCK_SHAPE}({{...}}Blocked(block_size={{head_dim}})), array shape ({{batch_size}}, {{num_q_heads}},"),
+            Symptom(f"{BLOCK_SHAPE}({{...}}, {{head_dim}}), array shape ({{batch_size}}, {{num_q_heads}},"),
+        ),
     ),
     Rule(
         "SC302",
@@ -69,6 +74,10 @@ TPU_RULES = (
         argument="k_pages",
         advice=lambda values: "pages and scales in bfloat16, or scales in float32",
         on_tpu=True,
+        symptoms=(
+            Symptom("Unsupported cast: float16 -> bfloat16", Seen.NAMED),
+            Symptom("Invalid vector type for load {...}xf16,", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC303",
@@ -82,6 +91,7 @@ TPU_RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         on_tpu=True,
+        symptoms=(Symptom("failed to legalize operation 'tpu.store'{...}xf16>", Seen.NAMED, {"q_dtype": "float16"}),),
     ),
     Rule(
         "SC304",
@@ -104,6 +114,7 @@ TPU_RULES = (
         argument="pages_per_compute_block",
         advice=lambda values: "pages_per_compute_block of 2 or more, or larger pages",
         on_tpu=True,
+        symptoms=NO_BROADCAST,
     ),
     Rule(
         "SC305",
@@ -120,6 +131,7 @@ TPU_RULES = (
         argument="page_indices",
         advice=smem_advice,
         on_tpu=True,
+        symptoms=SMEM_FULL,
     ),
     Rule(
         "SC306",
@@ -140,6 +152,7 @@ TPU_RULES = (
         argument="pages_per_compute_block",
         advice=vmem_advice,
         on_tpu=True,
+        symptoms=VMEM_FULL,
     ),
     Rule(
         "SC308",
@@ -152,6 +165,7 @@ TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom("Unsupported matmul RHS type on target: vector<128x128xbf16>", Seen.NAMED),),
     ),
     Rule(
         "SC309",
@@ -168,6 +182,7 @@ TPU_RULES = (
         argument="k_pages",
         advice=hbm_advice,
         on_tpu=True,
+        symptoms=HBM_FULL,
     ),
     Rule(
         "SC310",
@@ -183,6 +198,7 @@ TPU_RULES = (
         ),
         argument="k_pages",
         on_tpu=True,
+        symptoms=(Symptom("Invalid vector type for load {...}x{pages_dtype},", Seen.NAMED),),
     ),
     Rule(
         "SC311",
@@ -196,6 +212,10 @@ TPU_RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         on_tpu=True,
+        symptoms=(
+            Symptom("Input dtypes ('float32', '{q_dtype}') have no available implicit dtype promotion path", Seen.NAMED),
+            Symptom("Input dtypes ('{q_dtype}', 'float32') have no available implicit dtype promotion path", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC505",

@@ -27,6 +27,7 @@ from shapecheck.contracts.remedies import (
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
 from shapecheck.relation import Relation
 from shapecheck.rule import Cast, Rule
+from shapecheck.symptom import Seen, Symptom
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
 
@@ -53,6 +54,7 @@ RULES = (
         argument="k_pages",
         fix=HEADS_FIX,
         advice=kv_heads,
+        symptoms=(Symptom("Number of Q heads must be divisible by number of KV heads. Got {num_q_heads} and {num_kv_heads}."),),
     ),
     Rule(
         "SC102",
@@ -67,6 +69,12 @@ RULES = (
         argument="pages_per_compute_block",
         fix=BLOCK_FIX,
         advice=padding,
+        symptoms=(
+            Symptom(
+                "pages_per_compute_block must be divisible by pages per sequence."
+                " Got {pages_per_compute_block} and {pages_per_sequence}."
+            ),
+        ),
     ),
     Rule(
         "SC103",
@@ -79,6 +87,7 @@ RULES = (
         explanation="One page id names a page of both. Upstream raises a ValueError. Their dtypes may differ: that compiles.",
         argument="v_pages",
         advice=shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
+        symptoms=(Symptom("k_pages and v_pages must have the same shape. Got {k_pages_shape} and {v_pages_shape}"),),
     ),
     Rule(
         "SC104",
@@ -91,6 +100,7 @@ RULES = (
         ),
         argument="k_pages",
         advice=shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
+        symptoms=(Symptom("head_dim of Q must be the same as that of K/V. Got {q_head_dim} and {k_pages_head_dim}."),),
     ),
     Rule(
         "SC105",
@@ -100,6 +110,7 @@ RULES = (
         explanation="Upstream raises a ValueError without the numbers.",
         argument="lengths",
         advice=shape_of("lengths", "batch_size"),
+        symptoms=(Symptom("`lengths` and `q` must have the same batch size"),),
     ),
     Rule(
         "SC106",
@@ -109,6 +120,7 @@ RULES = (
         explanation="Upstream raises a ValueError without the numbers.",
         argument="page_indices",
         advice=shape_of("page_indices", "batch_size", "pages_per_sequence"),
+        symptoms=(Symptom("`page_indices` and `q` must have the same batch size"),),
     ),
     Rule(
         "SC107",
@@ -122,6 +134,7 @@ RULES = (
         argument="lengths",
         fix=Cast("lengths", "int32"),
         advice=lambda values: "lengths.astype(jnp.int32)",
+        symptoms=(Symptom("The dtype of `lengths` must be int32. Got {lengths_dtype}"),),
     ),
     Rule(
         "SC108",
@@ -134,6 +147,12 @@ RULES = (
         argument="page_indices",
         fix=Cast("page_indices", "int32"),
         advice=lambda values: "page_indices.astype(jnp.int32)",
+        symptoms=(
+            Symptom(
+                "'tpu.memref_slice' op operand #1 must be variadic of 32-bit signless integer, but got '{page_indices_dtype}'",
+                Seen.NAMED,
+            ),
+        ),
     ),
     Rule(
         "SC109",
@@ -146,6 +165,14 @@ RULES = (
         ),
         argument="q",
         advice=shapes_of(_ARRAYS),
+        symptoms=(
+            Symptom("too many values to unpack (expected 3)", Seen.RAISED, argument="q"),
+            Symptom("values to unpack (expected 3, got {q_rank})", Seen.RAISED, argument="q"),
+            Symptom("too many values to unpack (expected 4)", Seen.RAISED, argument="k_pages"),
+            Symptom("values to unpack (expected 4, got {k_pages_rank})", Seen.RAISED, argument="k_pages"),
+            Symptom("too many values to unpack (expected 2)", Seen.RAISED, argument="page_indices"),
+            Symptom("values to unpack (expected 2, got {page_indices_rank})", Seen.RAISED, argument="page_indices"),
+        ),
     ),
     Rule(
         "SC110",
@@ -158,6 +185,20 @@ RULES = (
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, at_least=1),
+        symptoms=(
+            Symptom(
+                "if pages_per_sequence % pages_per_compute_block != 0: ZeroDivisionError",
+                Seen.RAISED,
+                {"pages_per_compute_block": 0},
+            ),
+            Symptom("Out of bound slice: start=0, dim=-{size}.", Seen.NAMED, {"pages_per_compute_block": Relation("0 - size")}),
+            Symptom(
+                "Shapes must be 1D sequences of concrete values of integer type,"
+                " got (2, {pages_per_compute_block}, {page_size}, {k_pages_head_dim})",
+                Seen.NAMED,
+            ),
+            Symptom("zero-size array to reduction operation max which has no identity", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC111",
@@ -169,6 +210,12 @@ RULES = (
         ),
         argument="page_indices",
         silent=True,
+        symptoms=(
+            Symptom("if num_q_heads % num_kv_heads != 0: ZeroDivisionError", Seen.RAISED, {"num_kv_heads": 0}),
+            Symptom("Out of bound slice: start=0, dim=0.", Seen.NAMED),
+            Symptom("vector types must have positive constant sizes but got 0,", Seen.NAMED),
+            Symptom("zero-size array to reduction operation max which has no identity", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC112",
@@ -191,6 +238,10 @@ RULES = (
         argument="v_pages",
         advice=lambda values: "both of k_pages and v_pages from quantization_utils.quantize_to_int8, or neither",
         silent=True,
+        symptoms=(
+            Symptom("Pytree for `in_specs` and `inputs` do not match.", Seen.NAMED),
+            Symptom("'tpu.enqueue_dma' op DMA source and target shape mismatch.", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC113",
@@ -243,6 +294,9 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         per_device=True,
+        symptoms=(
+            Symptom("number of KV heads must be even when megacore_mode is 'kv_head'", values={"megacore_mode": "kv_head"}),
+        ),
     ),
     Rule(
         "SC202",
@@ -253,6 +307,7 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         per_device=True,
+        symptoms=(Symptom("batch size must be even when megacore_mode is 'batch'", values={"megacore_mode": "batch"}),),
     ),
     Rule(
         "SC203",
@@ -262,6 +317,7 @@ RULES = (
         explanation="Upstream raises a ValueError that does not show what it got.",
         argument="megacore_mode",
         fix=MODE_FIX,
+        symptoms=(Symptom("megacore_mode must be one of ['kv_head', 'batch', None]"),),
     ),
     Rule(
         "SC204",

@@ -12,6 +12,7 @@ from shapecheck.chip import FIRST_GENERATION, LANES
 from shapecheck.contracts.memory import spaces, used, within
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
+from shapecheck.symptom import BLOCK_SHAPE, HBM_FULL, NO_BROADCAST, SMEM_FULL, VMEM_FULL, Seen, Symptom
 
 HEADS: Mapping[str, str] = {
     "packing": "32 // kv_pages_bits",
@@ -68,6 +69,7 @@ RAGGED_TPU_RULES = (
         explanation="Mosaic fails: 'Invalid vector register cast'. bfloat16 compiles.",
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(Symptom("Invalid vector register cast", Seen.NAMED, {"kv_pages_dtype": "float16"}),),
     ),
     Rule(
         "SC304",
@@ -85,6 +87,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="num_kv_pages_per_block",
         on_tpu=True,
+        symptoms=NO_BROADCAST,
     ),
     Rule(
         "SC305",
@@ -100,6 +103,7 @@ RAGGED_TPU_RULES = (
         argument="page_indices",
         advice=used(RAGGED_SPACES["smem"][0], Relation("smem_bytes")),
         on_tpu=True,
+        symptoms=SMEM_FULL,
     ),
     Rule(
         "SC306",
@@ -116,6 +120,7 @@ RAGGED_TPU_RULES = (
         argument="num_kv_pages_per_block",
         advice=used(RAGGED_SPACES["vmem"][0], Relation("limit_bytes", VMEM)),
         on_tpu=True,
+        symptoms=VMEM_FULL,
     ),
     Rule(
         "SC308",
@@ -131,6 +136,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom("TPU version must be 4 or higher.", Seen.NAMED),),
     ),
     Rule(
         "SC309",
@@ -144,6 +150,7 @@ RAGGED_TPU_RULES = (
         argument="kv_pages",
         advice=used(RAGGED_SPACES["hbm"][0], Relation("hbm_bytes")),
         on_tpu=True,
+        symptoms=HBM_FULL,
     ),
     Rule(
         "SC310",
@@ -163,6 +170,11 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(
+            Symptom("Unsigned integer dtype {kv_pages_dtype} is not supported for dot_general", Seen.NAMED),
+            Symptom("Integer inputs with bitwidth 16 are not supported as matmul/accumulator inputs", Seen.NAMED),
+            Symptom("Unsupported matmul RHS type on target", Seen.NAMED),
+        ),
     ),
     Rule(
         "SC312",
@@ -175,6 +187,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(Symptom("The last dim size is not 128 in original base memref", Seen.NAMED),),
     ),
     Rule(
         "SC313",
@@ -188,5 +201,6 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom(f"{BLOCK_SHAPE}({{...}}), array shape ({{max_num_batched_tokens}}, {{num_q_heads}}, {{head_dim}})"),),
     ),
 )

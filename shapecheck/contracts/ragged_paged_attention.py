@@ -22,6 +22,7 @@ from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
 from shapecheck.rule import Cast, Fix, Resize, Rule
+from shapecheck.symptom import Seen, Symptom
 
 _ARRAYS = (
     ArrayArgument("q", ("max_num_batched_tokens", "num_q_heads", "head_dim")),
@@ -45,6 +46,13 @@ def _clamped(parameter: str, most: str | None) -> Fix:
     return Fix(parameter, "blocks", nearest, at_least=1)
 
 
+_INT32 = (
+    Symptom(
+        "The dtype of `kv_lens`, `page_indices`, and `cu_q_lens` must be int32. Got kv_lens.dtype=dtype('{kv_lens_dtype}'),"
+        " page_indices.dtype=dtype('{page_indices_dtype}'), cu_q_lens.dtype=dtype('{cu_q_lens_dtype}')."
+    ),
+)
+_BLOCK_RANGE = (Symptom("num_kv_pages_per_block={num_kv_pages_per_block} must be in range (0, {pages_per_seq}]."),)
 _PAGE_BLOCK = _clamped("num_kv_pages_per_block", "pages_per_seq")
 _QUERY_BLOCK = _clamped("num_queries_per_block", None)
 
@@ -83,6 +91,12 @@ RULES = (
         argument="kv_pages",
         fix=Resize("num_combined_kv_heads", _combined_heads),
         advice=_heads_advice,
+        symptoms=(
+            Symptom(
+                "num_q_heads={num_q_heads} must be divisible by num_kv_heads={heads}",
+                values={"num_combined_kv_heads": Relation("2 * heads")},
+            ),
+        ),
     ),
     replace(
         _OF_JAX["SC104"],
@@ -90,6 +104,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'Q head_dim 128 must be the same as that of K/V 256'.",
         argument="kv_pages",
         advice=shape_of("kv_pages", "total_num_pages", "page_size", "num_combined_kv_heads", "head_dim"),
+        symptoms=(Symptom("Q head_dim {q_head_dim} must be the same as that of K/V {kv_pages_head_dim}."),),
     ),
     replace(
         _OF_JAX["SC105"],
@@ -98,6 +113,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'Expected kv_lens.shape=(3,) to be (4,)'.",
         argument="kv_lens",
         advice=shape_of("kv_lens", "page_indices_max_num_seqs"),
+        symptoms=(Symptom("Expected kv_lens.shape={kv_lens_shape} to be ({page_indices_max_num_seqs},)"),),
     ),
     replace(
         _OF_JAX["SC107"],
@@ -110,12 +126,14 @@ RULES = (
         argument="kv_lens",
         fix=Cast("kv_lens", "int32"),
         advice=_as_int32("kv_lens"),
+        symptoms=_INT32,
     ),
     replace(
         _OF_JAX["SC108"],
         relation=Relation("page_indices_dtype == 'int32'"),
         message="page_indices must be int32",
         explanation="Upstream raises a ValueError for any other dtype, uint32 included.",
+        symptoms=_INT32,
     ),
     replace(
         _OF_JAX["SC109"],
@@ -130,6 +148,14 @@ RULES = (
             "the values at odd ones. Upstream fails to unpack the shape, or raises a ValueError that shows it."
         ),
         advice=shapes_of(_ARRAYS),
+        symptoms=(
+            Symptom("too many values to unpack (expected 3)", Seen.RAISED, argument="q"),
+            Symptom("values to unpack (expected 3, got {q_rank})", Seen.RAISED, argument="q"),
+            Symptom("too many values to unpack (expected 4)", Seen.RAISED, argument="kv_pages"),
+            Symptom("values to unpack (expected 4, got {kv_pages_rank})", Seen.RAISED, argument="kv_pages"),
+            Symptom("too many values to unpack (expected 2)", Seen.RAISED, argument="page_indices"),
+            Symptom("values to unpack (expected 2, got {page_indices_rank})", Seen.RAISED, argument="page_indices"),
+        ),
     ),
     replace(
         _OF_JAX["SC110"],
@@ -143,6 +169,7 @@ RULES = (
         ),
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
+        symptoms=_BLOCK_RANGE,
     ),
     replace(
         _OF_JAX["SC111"],
@@ -152,6 +179,7 @@ RULES = (
         ),
         message="no axis but that of the tokens may be 0",
         explanation="Upstream checks nothing: an empty axis ends in a ZeroDivisionError, or in a block that has no elements.",
+        symptoms=(),
     ),
     replace(
         _OF_JAX["SC113"],
@@ -162,6 +190,7 @@ RULES = (
         ),
         argument="soft_cap",
         fix=replace(CAP_FIX, parameter="soft_cap"),
+        symptoms=(Symptom("soft_cap={soft_cap} must not be 0.0."),),
     ),
     replace(
         _OF_JAX["SC114"],
@@ -181,6 +210,7 @@ RULES = (
         explanation=(
             "The kernel folds the heads of q by its dtype: any other one, float16 too, is an AssertionError without a word."
         ),
+        symptoms=(Symptom("assert vec.dtype == jnp.bfloat16 or vec.dtype == jnp.float32 AssertionError", Seen.RAISED),),
     ),
     Rule(
         "SC121",
@@ -193,6 +223,7 @@ RULES = (
             "`jnp.stack([k, v], axis=3).reshape(pages, page_size, 2 * heads, head_dim)` makes the right one."
         ),
         argument="kv_pages",
+        symptoms=(Symptom("assert num_combined_kv_heads % 2 == 0 AssertionError", Seen.RAISED),),
     ),
     Rule(
         "SC122",
@@ -209,6 +240,7 @@ RULES = (
             "heads. Over several devices those of one count: 12 combined heads of bfloat16 over 2 devices are 6."
         ),
         argument="kv_pages",
+        symptoms=(Symptom("Not implemented: num_combined_kv_heads={num_combined_kv_heads} can not be XLA fully tiled."),),
     ),
     Rule(
         "SC123",
@@ -218,6 +250,12 @@ RULES = (
         explanation="Entry i is where the queries of sequence i begin. Upstream raises a ValueError that shows both shapes.",
         argument="cu_q_lens",
         advice=_offsets,
+        symptoms=(
+            Symptom(
+                "Expected cu_q_lens.shape={cu_q_lens_shape} to be ({offsets},)",
+                values={"page_indices_max_num_seqs": Relation("offsets - 1")},
+            ),
+        ),
     ),
     Rule(
         "SC124",
@@ -228,6 +266,7 @@ RULES = (
         argument="cu_q_lens",
         fix=Cast("cu_q_lens", "int32"),
         advice=_as_int32("cu_q_lens"),
+        symptoms=_INT32,
     ),
     Rule(
         "SC125",
@@ -240,6 +279,7 @@ RULES = (
         ),
         argument="num_seqs",
         advice=lambda values: "jnp.array([n], jnp.int32)",
+        symptoms=(Symptom("num_seqs.shape={num_seqs_shape} must be (1,)"),),
     ),
     Rule(
         "SC126",
@@ -254,6 +294,13 @@ RULES = (
         argument="num_seqs",
         fix=Cast("num_seqs", "int32"),
         advice=_as_int32("num_seqs"),
+        symptoms=(
+            Symptom(
+                "'arith.index_cast' op operand #0 must be signless-non-zero-bitwidth-integer-like or memref of signless-integer,"
+                " but got '{num_seqs_dtype}'",
+                Seen.NAMED,
+            ),
+        ),
     ),
     Rule(
         "SC127",
@@ -266,6 +313,7 @@ RULES = (
         ),
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
+        symptoms=_BLOCK_RANGE,
     ),
     Rule(
         "SC128",
@@ -275,6 +323,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'sliding_window=0 must be positive'.",
         argument="sliding_window",
         advice=lambda values: "at least 1, or None",
+        symptoms=(Symptom("sliding_window={sliding_window} must be positive."),),
     ),
     Rule(
         "SC129",
@@ -284,6 +333,10 @@ RULES = (
         explanation="Upstream has an assertion without a word: 1 is refused, and so are arrays and `jnp.float32(1.0)`.",
         argument="k_scale",
         advice=lambda values: "float(k_scale), float(v_scale)",
+        symptoms=(
+            Symptom("assert isinstance(k_scale, float) or k_scale is None AssertionError", Seen.RAISED, argument="k_scale"),
+            Symptom("assert isinstance(v_scale, float) or v_scale is None AssertionError", Seen.RAISED, argument="v_scale"),
+        ),
     ),
     Rule(
         "SC130",
@@ -296,6 +349,7 @@ RULES = (
         ),
         argument="v_scale",
         advice=lambda values: "1.0 for the one that is missing",
+        symptoms=(Symptom("assert k.dtype == v.dtype AssertionError", Seen.RAISED),),
     ),
     Rule(
         "SC131",
@@ -305,6 +359,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'num_queries_per_block=0 must be positive.' It may exceed the tokens.",
         argument="num_queries_per_block",
         fix=_QUERY_BLOCK,
+        symptoms=(Symptom("num_queries_per_block={num_queries_per_block} must be positive."),),
     ),
     Rule(
         "SC132",
@@ -313,6 +368,7 @@ RULES = (
         message="the limit of vector memory must be positive; None means the compiler's",
         explanation="Upstream raises a ValueError: 'vmem_limit_bytes=0 must be positive'.",
         argument="vmem_limit_bytes",
+        symptoms=(Symptom("vmem_limit_bytes={vmem_limit_bytes} must be positive."),),
     ),
     Rule(
         "SC301",
@@ -324,6 +380,7 @@ RULES = (
             "word, when it is traced. Pad q and the pages with zeros, and scale by the logical head_dim."
         ),
         argument="q",
+        symptoms=(Symptom("assert shape[1] % arr.shape[1] == 0 AssertionError", Seen.RAISED),),
     ),
     Rule(
         "SC506",

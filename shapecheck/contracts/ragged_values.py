@@ -14,6 +14,7 @@ from shapecheck.contracts.remedies import most_tokens
 from shapecheck.measure import Arrays, Numbers
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
+from shapecheck.symptom import Seen, Symptom
 
 
 def _in_use(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
@@ -106,6 +107,7 @@ RAGGED_VALUE_RULES = (
         argument="kv_lens",
         advice=most_tokens("pages_per_seq"),
         silent=True,
+        symptoms=(Symptom("must be greater or equal to min_pages_per_seq=", Seen.NAMED),),
     ),
     Rule(
         "SC402",
@@ -128,6 +130,7 @@ RAGGED_VALUE_RULES = (
         explanation="`dynamic_validate_inputs` refuses more: 'num_seqs[0]=5 must be less or equal to max_num_seqs=4'.",
         argument="num_seqs",
         silent=True,
+        symptoms=(Symptom("num_seqs[0]={...} must be less or equal to max_num_seqs={page_indices_max_num_seqs}"),),
     ),
     Rule(
         "SC404",
@@ -140,6 +143,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        symptoms=(Symptom("Total q tokens {...} must be less or equal to max_num_batched_tokens={max_num_batched_tokens}."),),
     ),
     Rule(
         "SC405",
@@ -153,6 +157,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        symptoms=(Symptom("must be less or equal to kv_len={...} at sequence", Seen.NAMED),),
     ),
     Rule(
         "SC406",

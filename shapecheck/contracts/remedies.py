@@ -117,7 +117,7 @@ def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]
     """Advice that gives the shape of each argument that has another rank."""
 
     def advice(values: Values) -> str | None:
-        wrong = [array for array in arrays if values.get(f"{array.name}_rank", len(array.axes)) != len(array.axes)]
+        wrong = [array for array in arrays if values.get(f"{array.name}_rank", UNKNOWN) not in (UNKNOWN, len(array.axes))]
         return ", ".join(f"{array.name} of shape ({', '.join(array.axes)})" for array in wrong) or None
 
     return advice
