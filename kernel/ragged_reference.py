@@ -5,6 +5,9 @@ pages block by block, with an online softmax as in the kernel: one block of page
 fixed, and what lies past a sequence's length is skipped, because a loop that stops there could not be differentiated in reverse.
 """
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import functools
@@ -106,11 +109,12 @@ def ragged_paged_attention_xla(
         @functools.partial(jax.checkpoint, prevent_cse=False)
         def step(index: jax.Array, softmax: _Softmax) -> _Softmax:
             needed = group.valid.any() & (index * block_size < length)
-            return lax.cond(needed, attend, lambda _, softmax: softmax, index, softmax)
+            after: _Softmax = lax.cond(needed, attend, _unchanged, index, softmax)
+            return after
 
         start = _nothing_seen(queries)
-        _, total, weighted = lax.fori_loop(0, -(-pages_per_seq // pages_per_block), step, start)
-        out = weighted / jnp.where(total > 0, total, 1)[..., None]
+        seen: _Softmax = lax.fori_loop(0, -(-pages_per_seq // pages_per_block), step, start)
+        out = seen.weighted / jnp.where(seen.total > 0, seen.total, 1)[..., None]
         return out.transpose(2, 0, 1, 3).reshape(_QUERIES, num_q_heads, head_dim)
 
     groups = _groups(cu_q_lens, num_seqs[0], num_tokens)
@@ -136,6 +140,10 @@ def _groups(cu_q_lens: jax.Array, num_seqs: jax.Array, num_tokens: int) -> _Grou
 
 def _scaled(tokens: jax.Array, scale: float | None) -> jax.Array:
     return tokens if scale is None else tokens * scale
+
+
+def _unchanged(_: jax.Array, softmax: _Softmax) -> _Softmax:
+    return softmax
 
 
 def _nothing_seen(queries: jax.Array) -> _Softmax:

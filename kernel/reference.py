@@ -6,6 +6,9 @@ stops there could not be differentiated in reverse; and it recomputes its blocks
 them would gather the whole cache after all.
 """
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import functools
@@ -82,12 +85,17 @@ def paged_attention_xla(
 
     @functools.partial(jax.checkpoint, prevent_cse=False)
     def step(index: jax.Array, softmax: _Softmax) -> _Softmax:
-        return lax.cond(index * block_size < longest, attend, lambda _, softmax: softmax, index, softmax)
+        after: _Softmax = lax.cond(index * block_size < longest, attend, _unchanged, index, softmax)
+        return after
 
     blocks = page_indices.shape[1] // pages_per_compute_block
-    _, total, weighted = lax.fori_loop(0, blocks, step, _nothing_seen(grouped))
-    out = weighted / jnp.where(total > 0, total, 1)[..., None]
+    seen: _Softmax = lax.fori_loop(0, blocks, step, _nothing_seen(grouped))
+    out = seen.weighted / jnp.where(seen.total > 0, seen.total, 1)[..., None]
     return out.reshape(q.shape).astype(q.dtype)
+
+
+def _unchanged(_: jax.Array, softmax: _Softmax) -> _Softmax:
+    return softmax
 
 
 def _nothing_seen(grouped: jax.Array) -> _Softmax:
@@ -98,7 +106,11 @@ def _nothing_seen(grouped: jax.Array) -> _Softmax:
 
 def _tokens(pages: Pages, page_ids: jax.Array, valid: jax.Array) -> jax.Array:
     """Return one block of every sequence as f32`[batch_size, num_kv_heads, block_size, head_dim]`, 0 where not `valid`."""
-    blocks = jax.tree.map(lambda leaf: leaf.at[:, page_ids].get(mode="clip", wrap_negative_indices=False), pages)
+
+    def gathered(leaf: jax.Array) -> jax.Array:
+        return leaf.at[:, page_ids].get(mode="clip", wrap_negative_indices=False)
+
+    blocks = jax.tree.map(gathered, pages)
     if isinstance(blocks, QuantizedTensor):
         blocks = from_int8(blocks.weight, blocks.scales.astype(jnp.float32), jnp.float32)
     num_kv_heads, batch_size, _, _, head_dim = blocks.shape

@@ -35,7 +35,8 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
         raise TypeError(f"@contract decorates a function, not {function!r}{below}")
     model = named_function(function)
     guard = _Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
-    keying, accepted = guard.recall.keying, guard.recall.accepted
+    keying: Any = guard.recall.keying  # where it is None, no call is known
+    accepted = guard.recall.accepted
     about_values, asked_by = bool(guard.contract.about_values.rules), guard.contract.values_parameter
     accepts_result = guard.recall.accepts_result if guard.asks_for_result else _accepts_any
 
@@ -48,7 +49,7 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
             return function(*args, **kwargs)
         try:
             try:
-                key, arguments = keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
+                key, arguments = keying(*args, **kwargs)
                 acceptance = accepted[key]
             except Exception:  # not seen before, or not to be told by such a key: of an argument anything may go wrong
                 arguments, acceptance = {}, None
@@ -70,7 +71,7 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
 
     enforced.__name__ = name_of(function)
     enforced.__wrapped__ = function
-    enforced.__contract__ = guard.contract  # pyright: ignore[reportAttributeAccessIssue]
+    vars(enforced)["__contract__"] = guard.contract
     if all(hasattr(function, method) for method in _JIT_METHODS):
         for method in _JIT_METHODS:
             setattr(enforced, method, _guarded(getattr(function, method), guard))

@@ -89,8 +89,10 @@ class Recall:
 
     def quick_key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
         """Yield the key by which such a call is found at once, if it has one."""
+        if (quick := self.keying) is None:
+            return
         try:
-            key, arguments = self.keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
+            key, arguments = quick(*args, **kwargs)
             hash(key)
         except Exception:
             return

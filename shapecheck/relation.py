@@ -225,8 +225,8 @@ def _compile(node: ast.expr, text: str) -> _Term:
         case ast.BoolOp(op, operands):
             return _strict(_last if isinstance(op, ast.And) else _first, [_compile(operand, text) for operand in operands])
         case ast.Compare(left, ops, comparators):
-            operands = [_compile(operand, text) for operand in (left, *comparators)]
-            links = [_strict(_COMPARISONS[type(op)], [operands[i], operands[i + 1]]) for i, op in enumerate(ops)]
+            terms = [_compile(operand, text) for operand in (left, *comparators)]
+            links = [_strict(_COMPARISONS[type(op)], [terms[i], terms[i + 1]]) for i, op in enumerate(ops)]
             return lambda values: _all(_truth(link(values)) for link in links)
         case ast.IfExp(test, body, orelse):
             condition, yes, no = _condition(test, text), _compile(body, text), _compile(orelse, text)
@@ -288,7 +288,7 @@ def _any(outcomes: Any) -> Outcome:
 
 def _equal(left: Any, right: Any) -> Outcome:
     """Compare, looking into tuples: `(4, UNKNOWN)` differs from `(5, 1)` whatever the unknown is."""
-    if left is UNKNOWN or right is UNKNOWN:
+    if isinstance(left, _Unknown) or isinstance(right, _Unknown):  # not `is UNKNOWN`: mypy would take UNKNOWN to be `Any`
         return UNKNOWN
     if _is_tuple(left) and _is_tuple(right):
         return len(left) == len(right) and _all(map(_equal, left, right))

@@ -42,4 +42,5 @@ def scope(arguments: dict[str, Any]) -> Generator[None]:
 
 def present() -> Bindings:
     """Return the bindings of the scope that one is in."""
-    return _top()[:3]
+    bindings: Bindings = _top()[:3]
+    return bindings
