@@ -109,11 +109,23 @@ exit status:
   2  wrong usage, a model that cannot be read, or no compiler to ask"""
 
 
+_STUB_EXAMPLES = """\
+examples:
+  shapecheck stub                            of all kernels, into typings
+  shapecheck stub paged_attention --output stubs
+
+pyrefly follows the shapes of arrays, with `pip install pyrefly jax-pyrefly-stubs`. With `search-path = ["typings"]` in
+pyrefly.toml, a call whose sizes break a rule is an error there. What its language has no words for is listed, here and
+at the head of each stub. See docs/type-checkers.md.
+
+exit status: 0; 2 where a file is there that is not ours, or cannot be written"""
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan|stub", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
     _add_files(check)
@@ -147,6 +159,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
 
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
+
+    stub = _command(commands, "stub", "write the contracts as stubs for the type checker pyrefly", _STUB_EXAMPLES)
+    stub.add_argument("callees", nargs="*", metavar="CALLEE", help="paged_attention, ragged_paged_attention; none: both")
+    stub.add_argument("--output", metavar="FOLDER", default="typings", help="where to write them; default: typings")
 
     options, strange = parser.parse_known_args(arguments)
     if strange:  # the parser of all commands would show its own usage, which has none of the options

@@ -1,4 +1,4 @@
-"""The command line: `shapecheck check|fix|compile|explain`, also as `python -m codemods`."""
+"""The command line: `shapecheck check|fix|compile|explain|plan|stub`, also as `python -m codemods`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time,
     atexit.register(gc.freeze)  # and the most when Python ends
     try:
-        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan}
+        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan, "stub": _stub}
         return commands[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
@@ -150,6 +150,13 @@ def _plan(options: Namespace) -> int:
 
         draw([each.plan for each in plans], options.plot)
     return _CLEAN if all(each.plan.best for each in plans) else _FINDINGS
+
+
+def _stub(options: Namespace) -> int:
+    from codemods.stubs.command import write_stubs
+
+    _emit(write_stubs(options.callees, options.output), sys.stdout)
+    return _CLEAN
 
 
 def _find(options: Namespace) -> tuple[Found, bytes | None]:

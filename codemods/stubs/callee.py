@@ -1,0 +1,141 @@
+"""The stub of one function with a contract: its rules as functions of shapes, and its overloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import Parameter
+
+from codemods.callees import Callee
+from codemods.stubs.language import Language, Sentence, Untellable
+
+_HEAD = """\
+from typing import Any, Literal, overload
+
+import shape_extensions.dsl as dsl
+from jax import Array
+from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor
+from numpy import ndarray
+from shape_extensions import Flag, Int, IntTuple, IntVar, type_shape_dsl_function
+"""
+
+
+@dataclass(frozen=True)
+class Stub:
+    """What a type checker is told of a kernel, the result of which has the shape of its first array."""
+
+    callee: Callee
+
+    @cached_property
+    def text(self) -> str:
+        """The module that defines the kernel."""
+        untold = "".join(f"#   {each}\n" for each in self.untold)
+        head = (
+            f"# The contract of {self.callee.name}. An error is certain; silence says nothing.\n"
+            "# `shapecheck check` tells of these rules too, for which there are no words here:\n"
+        )
+        return "\n".join([head + untold, _HEAD, *map(self._rule, self.told), *self._overloads()])
+
+    @cached_property
+    def untold(self) -> list[str]:
+        """Each rule that cannot be said, with the reason."""
+        return [each for each in self._said if isinstance(each, str)]
+
+    @cached_property
+    def told(self) -> list[Sentence]:
+        """Each rule that can be said."""
+        return [each for each in self._said if isinstance(each, Sentence)]
+
+    @cached_property
+    def _said(self) -> list[Sentence | str]:
+        said: list[Sentence | str] = []
+        for rule in self.callee.contract.rules:
+            if not rule.is_hint:
+                try:
+                    said.append(self._language.sentence(rule))
+                except Untellable as reason:
+                    said.append(f"{rule.code} {rule.name}: {reason}")
+        return said
+
+    @cached_property
+    def _language(self) -> Language:
+        return Language(self.callee.contract)
+
+    @cached_property
+    def _first(self) -> str:
+        return self.callee.contract.arrays[0].name
+
+    def _rule(self, sentence: Sentence) -> str:
+        """Return the function that gives the shape of the result, or, where a rule is broken, `Invalid`."""
+        rule = sentence.rule
+        arguments = ["result: IntTuple", *(f"{name}: IntTuple" for name in sentence.arrays)]
+        arguments += [f"{name}: {self._kind(name)}" for name in sentence.parameters]
+        lines = [f"@type_shape_dsl_function\ndef {rule.code}({', '.join(arguments)}) -> IntTuple:"]
+        if not any(name.endswith("_rank") for name in sentence.sizes) and sentence.arrays:
+            ranks = (f"len({name}) != {len(self.callee.contract.array(name).axes)}" for name in sentence.arrays)
+            lines += [f"    if {' or '.join(ranks)}:", "        return result"]
+        lines += [f"    {name} = {size}" for name, size in sentence.sizes.items()]
+        message = f"{rule.code} {rule.name}: {rule.message}"
+        return "\n".join([*lines, f"    if {sentence.broken}:", f"        return dsl.Invalid({message!r})", "    return result\n"])
+
+    def _kind(self, name: str) -> str:
+        """Return what a rule takes a parameter as: a size, or a literal."""
+        if name in self._language.literals:
+            return "str | None"
+        return "int | None" if self._language.optional(name) else "Int"
+
+    def _overloads(self) -> Iterator[str]:
+        """Yield first the overload that binds what the rules speak of, then those for what has no shape or value there.
+
+        The result of the first is a union with a member for each rule, all of one type: what one rule does not know then hides no
+        other. A call that is split over devices keeps some rules on each of them only: it is left to the others.
+        """
+        arrays, split = self.callee.contract.arrays, self.callee.contract.split
+        bound = {
+            name: each
+            for name, each in self.callee.signature.parameters.items()
+            if split is None or self.callee.contract_name(name) not in split.names
+        }
+        types = {array.name: f"Array[{_variable(array.name)}]" for array in arrays}
+        variables = [f"{_variable(array.name)}: IntTuple" for array in arrays]
+        spoken_of = dict.fromkeys(name for each in self.told for name in each.parameters)
+        for name in spoken_of:
+            is_size = self._kind(name) == "Int"
+            types[name] = f"Int[{_variable(name)}]" if is_size else _variable(name)
+            variables.append(f"{_variable(name)}: {'IntVar' if is_size else f'Flag[{self._kind(name)}]'}")
+        results = "\n    | ".join(f"Array[{self._called(each, types)}]" for each in self.told)
+        yield self._overload(variables, bound, types, f"(\n    {results}\n)")
+
+        loose = {name: self._loosely(name) for name in spoken_of} | {array.name: "Array | ndarray" for array in arrays}
+        quantized = {array.name: "QuantizedTensor" for array in arrays if array.quantizable}
+        first = _variable(self._first)
+        for others in (quantized, {}) if quantized else ({},):
+            types = {**loose, **others, self._first: f"Array[{first}] | ndarray"}
+            yield self._overload([f"{first}: IntTuple"], self.callee.signature.parameters, types, f"Array[{first}]")
+
+    def _called(self, sentence: Sentence, types: Mapping[str, str]) -> str:
+        arguments = [_variable(each) for each in (self._first, *sentence.arrays)] + [types[each] for each in sentence.parameters]
+        return f"{sentence.rule.code}({', '.join(arguments)})"
+
+    def _overload(self, variables: list[str], declared: Mapping[str, Parameter], types: Mapping[str, str], result: str) -> str:
+        lines = [f"@overload\ndef {self.callee.name}[{', '.join(variables)}]("]
+        for name, each in declared.items():
+            if each.kind is Parameter.KEYWORD_ONLY and "    *," not in lines:
+                lines.append("    *,")
+            named = self.callee.contract_name(name)
+            is_literal = named in types and not types[named].startswith(("Array", "Int["))
+            default = "" if each.default is Parameter.empty else " = None" if is_literal else " = ..."
+            lines.append(f"    {name}: {types.get(named, 'Any')}{default},")
+        return "\n".join([*lines, f") -> {result}: ...\n"])
+
+    def _loosely(self, name: str) -> str:
+        """Return the type of a parameter of which no value is known."""
+        if name not in self._language.literals:
+            return "int | None" if self._kind(name) == "int | None" else "int"
+        return f"Literal[{', '.join(map(repr, self._language.literals[name]))}] | None"
+
+
+def _variable(name: str) -> str:
+    """Return the name of the type variable of an argument."""
+    return "".join(part.capitalize() for part in name.split("_"))
