@@ -77,7 +77,9 @@ class Stub:
             lines += [f"    if {' or '.join(ranks)}:", "        return result"]
         lines += [f"    {name} = {size}" for name, size in sentence.sizes.items()]
         message = f"{rule.code} {rule.name}: {rule.message}"
-        return "\n".join([*lines, f"    if {sentence.broken}:", f"        return dsl.Invalid({message!r})", "    return result\n"])
+        return "\n".join(
+            [*lines, f"    if {sentence.broken}:", f"        return dsl.Invalid({message!r})", "    return result\n"]
+        )
 
     def _kind(self, name: str) -> str:
         """Return what a rule takes a parameter as: a size, or a literal."""

@@ -66,7 +66,7 @@ class Language:
         for name in rule.names:
             if reason := self._unspeakable(name):
                 raise Untellable(reason)
-        broken = _simplified(self._negated(rule.relation.tree))
+        broken = _simplified(self._certain(rule.relation.tree, False))
         if broken is FALSE:
             raise Untellable("the annotations say it already")
         used = {node.id for node in ast.walk(broken) if isinstance(node, ast.Name)} & {*rule.names}
@@ -129,31 +129,29 @@ class Language:
             return "dtypes are not known"
         return "an argument that is no size is not known"
 
-    def _negated(self, node: ast.expr) -> ast.expr:
-        """Return a condition under which a relation is certain to fail."""
+    def _certain(self, node: ast.expr, holds: bool) -> ast.expr:
+        """Return a condition under which a relation is certain to hold, or certain not to."""
         match node:
             case ast.BoolOp(op, operands):
-                other = ast.Or() if isinstance(op, ast.And) else ast.And()
-                return ast.BoolOp(other, [self._negated(each) for each in operands])
+                join = ast.And() if isinstance(op, ast.And) == holds else ast.Or()
+                return ast.BoolOp(join, [self._certain(each, holds) for each in operands])
             case ast.UnaryOp(ast.Not(), operand):
-                return self._affirmed(operand)
+                return self._certain(operand, not holds)
             case ast.IfExp(test, body, orelse):
-                yes = ast.BoolOp(ast.And(), [self._affirmed(test), self._negated(body)])
-                return ast.BoolOp(ast.Or(), [yes, ast.BoolOp(ast.And(), [self._negated(test), self._negated(orelse)])])
+                branches = ((test, True, body), (test, False, orelse))
+                return ast.BoolOp(
+                    ast.Or(),
+                    [
+                        ast.BoolOp(ast.And(), [self._certain(on, taken), self._certain(then, holds)])
+                        for on, taken, then in branches
+                    ],
+                )
             case ast.Compare(left, [_, _, *_] as ops, comparators):
-                pairs = zip([left, *comparators], ops, comparators, strict=False)
-                return self._negated(ast.BoolOp(ast.And(), [ast.Compare(a, [op], [b]) for a, op, b in pairs]))
+                links = zip([left, *comparators], ops, comparators, strict=False)
+                return self._certain(ast.BoolOp(ast.And(), [ast.Compare(a, [op], [b]) for a, op, b in links]), holds)
             case ast.Compare(left, [op], comparators):
-                return self._compared(ast.Compare(left, [_OPPOSITE[type(op)]()], comparators))
+                return self._compared(node if holds else ast.Compare(left, [_OPPOSITE[type(op)]()], comparators))
         raise Untellable(f"`{ast.unparse(node)}` is no comparison")
-
-    def _affirmed(self, node: ast.expr) -> ast.expr:
-        """Return a condition under which a relation is certain to hold."""
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            return self._compared(node)
-        if isinstance(node, ast.BoolOp):
-            return ast.BoolOp(node.op, [self._affirmed(each) for each in node.values])
-        return self._negated(ast.UnaryOp(ast.Not(), node))
 
     def _compared(self, node: ast.Compare) -> ast.expr:
         """Return a comparison that asks first whether what it compares is known."""
@@ -189,7 +187,11 @@ class Language:
         """Yield what has to hold for a comparison to have a value, and the one that is meant."""
         for each in ast.walk(node):
             match each:
-                case ast.Constant(float()) | ast.Tuple() | ast.Call() | ast.IfExp() | ast.BoolOp() | ast.UnaryOp():
+                case ast.Compare() if each is node:
+                    pass
+                case (
+                    ast.Constant(float()) | ast.Compare() | ast.Tuple() | ast.Call() | ast.IfExp() | ast.BoolOp() | ast.UnaryOp()
+                ):
                     raise Untellable(f"`{ast.unparse(each)}` is not in the language")
                 case ast.BinOp(_, ast.Sub(), _) if in_order:
                     raise Untellable(f"`{ast.unparse(node)}`: what may be negative is not put in order with sizes")
@@ -213,10 +215,12 @@ def _as_quotient(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.Compare:
     equal = ast.Eq() if isinstance(op, ast.Lt | ast.LtE) else ast.NotEq()
     more = isinstance(op, ast.LtE | ast.Gt)
     match right:
-        case ast.Constant(int(size)) if size + more < 1:
-            raise Untellable("sizes are not negative")
-        case ast.Constant(int(size)) if size + more == 1:
-            return ast.Compare(left, [equal], [ast.Constant(0)])
+        case ast.Constant(int(size)):
+            divisor: ast.expr = ast.Constant(size + more)
+            if size + more < 1:
+                raise Untellable("sizes are not negative")
+            if size + more == 1:
+                return ast.Compare(left, [equal], [ast.Constant(0)])
         case _:
             divisor = ast.BinOp(right, ast.Add(), ast.Constant(1)) if more else right
     return ast.Compare(ast.BinOp(left, ast.FloorDiv(), divisor), [equal], [ast.Constant(0)])
