@@ -17,6 +17,7 @@ from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts import PAGED_ATTENTION
 from shapecheck.demands import relation
 
+PAGE = Path(__file__).parent.parent / "docs" / "type-checkers.md"
 ARRAYS = (ArrayArgument("x", ("rows", "columns")), ArrayArgument("y", ("columns", "depth")))
 PARAMETERS = (
     Parameter("block"),
@@ -224,6 +225,9 @@ def test_pyrefly_tells_the_rules(tmp_path: Path) -> None:
     environment = ["--python-interpreter-path", str(command.with_name("python"))]
     check = [str(command), "check", "-c", "pyrefly.toml", "--output-format", "min-text", *environment, "calls.py", "typings"]
     report = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True).stdout
+    shown = re.findall(r"^```log\nERROR \S+ (.*)$", PAGE.read_text(), re.MULTILINE)
+    assert shown
+    assert all(message in report for message in shown)
     errors: dict[int, list[str]] = {}
     for file, line, message in re.findall(r"^ERROR (\S+?):(\d+):\S+ (.*)$", report, re.MULTILINE):
         assert file == "calls.py", message
