@@ -111,10 +111,11 @@ exit status:
 
 _STUB_EXAMPLES = """\
 examples:
-  shapecheck stub                            of all kernels, into typings
+  shapecheck stub                            of all kernels, into shape_stubs
   shapecheck stub paged_attention --output stubs
+  shapecheck stub kernels.py                 of the functions in this file that state contracts
 
-pyrefly follows the shapes of arrays, with `pip install pyrefly jax-pyrefly-stubs`. With `search-path = ["typings"]` in
+pyrefly follows the shapes of arrays, with `pip install pyrefly jax-pyrefly-stubs`. With `search-path = ["shape_stubs"]` in
 pyrefly.toml, a call whose sizes break a rule is an error there. What its language has no words for is listed, here and
 at the head of each stub. See docs/type-checkers.md.
 
@@ -161,8 +162,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
 
     stub = _command(commands, "stub", "write the contracts as stubs for the type checker pyrefly", _STUB_EXAMPLES)
-    stub.add_argument("callees", nargs="*", metavar="CALLEE", help="paged_attention, ragged_paged_attention; none: both")
-    stub.add_argument("--output", metavar="FOLDER", default="typings", help="where to write them; default: typings")
+    stub.add_argument(
+        "callees",
+        nargs="*",
+        metavar="CALLEE|FILE",
+        help="paged_attention, ragged_paged_attention, or a file with @contract; none: both kernels",
+    )
+    stub.add_argument("--output", metavar="FOLDER", default="shape_stubs", help="where to write them; default: shape_stubs")
 
     options, strange = parser.parse_known_args(arguments)
     if strange:  # the parser of all commands would show its own usage, which has none of the options

@@ -62,7 +62,7 @@ def broken(text: str, *others: str) -> str:
     ],
 )  # fmt: skip
 def test_a_relation_is_said_by_what_breaks_it(text: str, expected: str) -> None:
-    assert broken(text, "block >= 1") == expected
+    assert broken(text, "rows % block == 0") == expected
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,14 @@ def test_a_relation_is_said_by_what_breaks_it(text: str, expected: str) -> None:
         ("rows - depth < 4", "what may be negative is not put in order with sizes"),
         ("(mode is None) == (rows == 1)", "`mode is None` is not in the language"),
         ("rows if rows == 1 else depth == 2", "`rows` is no comparison"),
+        ("block % 8 == 0", "an argument that is compared with sizes is not computed with alone"),
         ("rows >= 0", "sizes are not negative"),
         ("window is None or window <= rows", "what may be None is not compared with sizes"),
     ],
 )
 def test_what_cannot_be_said_has_a_reason(text: str, reason: str) -> None:
     with pytest.raises(Untellable, match=re.escape(reason)):
-        broken(text, "mode is None or mode == 'a'")
+        broken(text, "mode is None or mode == 'a'", "rows % block == 0")
 
 
 def test_a_rule_about_the_tpu_is_not_said_for_a_call_may_run_elsewhere() -> None:
@@ -99,7 +100,7 @@ def test_every_rule_is_told_or_listed(stub: Stub) -> None:
     untold = {each.partition(" ")[0] for each in stub.untold}
     assert told | untold == {rule.code for rule in stub.callee.contract.rules if not rule.is_hint}
     assert not told & untold
-    assert all(f"def {code}(" in stub.text for code in told)
+    assert all(f"def {code}_{stub.callee.name}(" in stub.text for code in told)
     assert all(f"#   {line}" in stub.text for line in stub.untold)
 
 
@@ -114,12 +115,12 @@ def test_the_rules_about_sizes_are_told() -> None:
 
 
 def test_the_command_writes_files_and_says_what_they_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["stub", "paged_attention", "--output", str(tmp_path / "typings")]) == 0
-    written = {str(path.relative_to(tmp_path / "typings")) for path in tmp_path.rglob("*.pyi")}
-    assert written == set(files_of(stubs_of(["paged_attention"])))
+    assert cli.main(["stub", "paged_attention", "--output", str(tmp_path / "shape_stubs")]) == 0
+    written = {str(path.relative_to(tmp_path / "shape_stubs")) for path in tmp_path.rglob("*.pyi")}
+    assert written == set(files_of(stubs_of(["paged_attention"]), {}))
     assert "kernel/paged_attention.pyi" in written
     out = capsys.readouterr().out
-    assert out.startswith(f"wrote {len(written)} files below {tmp_path / 'typings'}, for {VERSIONS}\n")
+    assert out.startswith(f"wrote {len(written)} files below {tmp_path / 'shape_stubs'}, for {VERSIONS}\n")
     assert "kernel.paged_attention: 12 rules told, " in out
     assert "  SC107 lengths-dtype: dtypes are not known\n" in out
 
@@ -143,10 +144,131 @@ def test_where_it_cannot_write_it_says_so(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_kernel_without_a_stub_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["stub", "page_attention"]) == 2
-    assert "there is no stub of 'page_attention'; there are: paged_attention, ragged_paged_attention" in capsys.readouterr().err
+    assert (
+        "there is no stub of 'page_attention'; there are: paged_attention, ragged_paged_attention, and files"
+        in capsys.readouterr().err
+    )
+
+
+# ---- functions of the user
+
+OWN = """\
+from jax import Array
+from jaxtyping import Float
+from shapecheck import contract, relation
+
+
+@contract(
+    "num_q_heads % num_kv_heads == 0",
+    relation("window is None or window % 128 == 0", name="whole-window", message="in lanes"),
+    "block_m % 8 == 0",
+    "mode is None or mode in ('fast', 'exact')",
+    "q_dtype == 'float32'",
+)
+def attend(
+    q: Float[Array, "batch num_q_heads head_dim"],
+    k: Float[Array, "batch tokens num_kv_heads head_dim"],
+    window: int | None = None,
+    *,
+    block_m: int = 128,
+    mode: str | None = None,
+    causal: bool = False,
+) -> Float[Array, "batch num_q_heads head_dim"]: ...
+
+
+@contract("m % block == 0", "n <= 512", relation("n % 128 == 0", when="tpu"))
+def matmul(x: Float[Array, "m k"], y: Float[Array, "k n"], block: int) -> Float[Array, "m n"]: ...
+
+
+@contract("m % 8 == 0")
+def flexible(x: Float[Array, "*batch m"], y: Float[Array, "m"] | None = None) -> Float[Array, "*batch m"]: ...
+
+
+@contract("m % 8 == 0")
+def count(x: Float[Array, "m"]) -> int: ...
+
+
+def plain(x: Float[Array, "m"]) -> Float[Array, "m"]: ...
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+    return tmp_path
+
+
+def test_the_functions_of_a_file_have_stubs_by_their_annotations(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own.py").write_text(OWN)
+    assert cli.main(["stub", "own.py"]) == 0
+    assert [str(path) for path in Path("shape_stubs").rglob("*.pyi")] == ["shape_stubs/own.pyi"]
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "own.attend: 8 rules told, 1 not:",
+        "  SC001 q_dtype == 'float32': dtypes are not known",
+        "own.matmul: 5 rules told, 1 not:",
+        "  SC001 n % 128 == 0: it holds on a TPU only, and where a call runs is not known",
+        "own.flexible: 0 rules told, 3 not:",
+        "  SC001 rank of y: an array that is inside of an argument, or that may be left out, is not known",
+        "  SC001 axis m: how many axes there are is not known",
+        "  SC001 m % 8 == 0: how many axes there are is not known",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [None, "def f(:\n", "import shapecheck\n", "from shapecheck import contract\n\n@contract('x > 0')\ndef f(x): ...\n"]
+)
+def test_a_file_without_such_functions_is_refused(folder: Path, capsys: pytest.CaptureFixture[str], text: str | None) -> None:
+    if text is not None:
+        Path("own.py").write_text(text)
+    assert cli.main(["stub", "own.py"]) == 2
+    assert "own.py" in capsys.readouterr().err
+    assert not Path("shape_stubs").exists()
+
+
+def test_in_a_package_the_stub_stands_beside_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("package").mkdir()
+    Path("package/__init__.py").touch()
+    Path("package/own.py").write_text(OWN)
+    assert cli.main(["stub", "package/own.py"]) == 2
+    assert "write it beside the file: --output .\n" in capsys.readouterr().err
+    assert cli.main(["stub", "package/own.py", "--output", "."]) == 0
+    assert [str(path) for path in Path().rglob("*.pyi")] == ["package/own.pyi"]
 
 
 # ---- with pyrefly; `# CODE` behind a call is what it breaks, a line without one is accepted
+
+OWN_CALLS = """\
+import jax.numpy as jnp
+
+from own import attend, flexible, matmul, plain
+
+q = jnp.zeros((2, 16, 64))
+k = jnp.zeros((2, 512, 8, 64))
+x = jnp.zeros((64, 32))
+y = jnp.zeros((32, 128))
+
+attend(q, k, 256, block_m=16, mode="fast", causal=True).reshape(2, 16, 64)
+attend(jnp.zeros((2, 20, 64)), k)  # num_q_heads % num_kv_heads == 0
+attend(q, k, 100)  # whole-window: in lanes
+attend(q, k, block_m=12)  # block_m % 8 == 0
+attend(q, k, mode="slow")  # mode is None
+attend(q, k[:1])  # axis batch
+attend(q[0], k)  # rank of q
+attend(q, k, blockm=8)  # No matching overload
+matmul(x, y, 8)
+matmul(x, y, 7)  # m % block == 0
+matmul(x, x, 8)  # axis k
+matmul(x, jnp.zeros((32, 513)), 8)  # n <= 512
+matmul(x, jnp.zeros((32, 512)), 8)
+flexible(x)
+plain(x)
+
+
+def unknown(block: int, mode: str | None, window: int | None) -> None:
+    attend(q, k, window, block_m=block, mode=mode)
+    matmul(x, y, block)
+"""
 
 CALLS = """\
 from typing import Any, Literal
@@ -217,23 +339,26 @@ def pyrefly() -> Path:
     return Path(found)
 
 
-def test_pyrefly_tells_the_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arguments", "calls"), [([], CALLS), (["own.py"], OWN_CALLS)], ids=["kernels", "own"])
+def test_pyrefly_tells_the_rules(folder: Path, arguments: list[str], calls: str) -> None:
     command = pyrefly()
-    assert cli.main(["stub", "--output", str(tmp_path / "typings")]) == 0
-    (tmp_path / "pyrefly.toml").write_text('python-version = "3.13"\nsearch-path = ["typings"]\n')
-    (tmp_path / "calls.py").write_text(CALLS)
-    environment = ["--python-interpreter-path", str(command.with_name("python"))]
-    check = [str(command), "check", "-c", "pyrefly.toml", "--output-format", "min-text", *environment, "calls.py", "typings"]
-    report = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True).stdout
-    shown = re.findall(r"^```log\nERROR \S+ (.*)$", PAGE.read_text(), re.MULTILINE)
-    assert shown
-    assert all(message in report for message in shown)
+    Path("own.py").write_text(OWN)
+    assert cli.main(["stub", *arguments]) == 0
+    Path("pyrefly.toml").write_text('python-version = "3.13"\nsearch-path = ["shape_stubs"]\n')
+    Path("calls.py").write_text(calls)
+    options = ["-c", "pyrefly.toml", "--output-format", "min-text", "--python-interpreter-path", str(command.with_name("python"))]
+    check = [str(command), "check", *options, "calls.py", "shape_stubs"]
+    report = subprocess.run(check, capture_output=True, text=True).stdout
     errors: dict[int, list[str]] = {}
     for file, line, message in re.findall(r"^ERROR (\S+?):(\d+):\S+ (.*)$", report, re.MULTILINE):
         assert file == "calls.py", message
         errors.setdefault(int(line), []).append(message)
-    for number, line in enumerate(CALLS.splitlines(), 1):
+    for number, line in enumerate(calls.splitlines(), 1):
         expected = line.partition("  # ")[2]
         here = errors.get(number, [])
         assert bool(here) == bool(expected), (line, here)
         assert all(expected in message for message in here), (line, here)
+    if calls is CALLS:
+        shown = re.findall(r"^```log\nERROR \S+ (.*)$", PAGE.read_text(), re.MULTILINE)
+        assert shown
+        assert all(message in report for message in shown)

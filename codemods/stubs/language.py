@@ -102,7 +102,9 @@ class Language:
     @cached_property
     def integers(self) -> frozenset[str]:
         """The parameters that take a size: those without another kind of default that a relation measures or computes with."""
-        open_to_it = {each.name for each in self.contract.parameters if each.default is None or each.default is UNKNOWN}
+        open_to_it = {
+            each.name for each in self.contract.parameters if each.default in (None, UNKNOWN) or type(each.default) is int
+        }
         return frozenset(
             name.id
             for rule in self.contract.rules
@@ -111,9 +113,21 @@ class Language:
             if name.id in open_to_it
         )
 
-    def optional(self, name: str) -> bool:
-        """Say whether a parameter may be None, and so be left out."""
-        return next(each for each in self.contract.parameters if each.name == name).default is None
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The parameters that may be None, and so be left out."""
+        return frozenset(each.name for each in self.contract.parameters if each.default is None)
+
+    @cached_property
+    def measures(self) -> frozenset[str]:
+        """The integers that are sizes to the language, as relations compare them with axes; of others it knows literals only."""
+        compared = [
+            node for rule in self.contract.rules for node in ast.walk(rule.relation.tree) if isinstance(node, ast.Compare)
+        ]
+        names = {
+            name.id for node in compared if self._speaks_of_axes(node) for name in ast.walk(node) if isinstance(name, ast.Name)
+        }
+        return (self.integers - self.optional) & names
 
     def _unspeakable(self, name: str) -> str:
         """Say why the language does not know what a name stands for; empty where it does."""
@@ -171,7 +185,7 @@ class Language:
                     raise Untellable("the types of arguments are for annotations")
                 return TRUE if isinstance(op, ast.Eq) else FALSE
             case ast.Compare(ast.Name(name), [ast.Is() | ast.IsNot()], [ast.Constant(None)]):
-                optional = name in self.literals or (name in self.integers and self.optional(name))
+                optional = name in self.literals or (name in self.integers and name in self.optional)
                 return node if optional else FALSE if isinstance(node.ops[0], ast.Is) else TRUE
             case ast.Compare(left, [op], [right]) if self._speaks_of_axes(node):
                 if isinstance(op, _ORDER):
@@ -196,12 +210,14 @@ class Language:
                 case ast.BinOp(_, ast.Sub(), _) if in_order:
                     raise Untellable(f"`{ast.unparse(node)}`: what may be negative is not put in order with sizes")
         for name in dict.fromkeys(each.id for each in ast.walk(node) if isinstance(each, ast.Name)):
-            if name in self.integers and self.optional(name):
+            if name in self.integers - self.measures:
                 if self._speaks_of_axes(node):
                     raise Untellable("what may be None is not compared with sizes")
                 yield _parsed(f"dsl.is_int_value({name})")
             elif name not in self.literals and not name.endswith("_rank"):
                 yield _parsed(f"dsl.is_concrete_int({name})")
+                if name in self.measures and not self._speaks_of_axes(node) and _computes(node):
+                    raise Untellable("an argument that is compared with sizes is not computed with alone")
                 if in_order and name in self.integers:
                     yield _parsed(f"0 <= {name}")
         for each in ast.walk(written):
@@ -236,6 +252,10 @@ def _measured(node: ast.AST) -> Iterator[ast.Name]:
         case _:
             parts = []
     yield from (each for each in parts if isinstance(each, ast.Name))
+
+
+def _computes(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.BinOp) for each in ast.walk(node))
 
 
 def _strings(node: ast.expr) -> list[str]:
