@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,6 +17,7 @@ from codemods.stubs.language import Language, Untellable
 from shapecheck.contract import ArrayArgument, Contract, Parameter
 from shapecheck.contracts import PAGED_ATTENTION
 from shapecheck.demands import relation
+from shapecheck.rule import Verdict
 
 PAGE = Path(__file__).parent.parent / "docs" / "type-checkers.md"
 ARRAYS = (ArrayArgument("x", ("rows", "columns")), ArrayArgument("y", ("columns", "depth")))
@@ -102,6 +104,42 @@ def test_every_rule_is_told_or_listed(stub: Stub) -> None:
     assert not told & untold
     assert all(f"def {code}_{stub.callee.name}(" in stub.text for code in told)
     assert all(f"#   {line}" in stub.text for line in stub.untold)
+
+
+WORDS = (None, "kv_head", "batch", "both")
+INTEGERS = (None, -1, 0, 1, 2, 3)
+
+
+class Known:
+    """What the language asks of sizes, where all of them are numbers."""
+
+    @staticmethod
+    def is_concrete_int(size: object) -> bool:
+        return True
+
+    @staticmethod
+    def is_int_value(value: object) -> bool:
+        return value is not None
+
+
+@pytest.mark.parametrize("stub", stubs_of(NAMES).values(), ids=list(stubs_of(NAMES)))
+def test_what_is_told_is_what_the_contract_says(stub: Stub) -> None:
+    contract = stub.callee.contract
+    parameters = sorted({name for each in stub.told for name in each.parameters})
+    random, seen = Random(0), set[tuple[str, bool]]()
+    for _ in range(600):
+        sizes = {axis: random.choice((0, 1, 2, 3, 4, 8)) for axis in contract.axes}
+        shapes = {name: sizes[axis] if random.random() < 0.8 else 5 for axis, names in contract.axes.items() for name in names}
+        choices = {name: WORDS if name == "megacore_mode" else INTEGERS for name in parameters}
+        given = {name: random.choice(each) for name, each in choices.items()}
+        if given.get("pages_per_compute_block", 1) is None:
+            continue
+        values = contract.geometry(**shapes, **given)
+        for each in stub.told:
+            broken = eval(each.broken, {"dsl": Known, **values})
+            assert broken == (each.rule.judge(values) is Verdict.VIOLATED), (each.rule.code, shapes, given)
+            seen.add((each.rule.code, broken))
+    assert seen >= {(each.rule.code, broken) for each in stub.told for broken in (False, True) if each.rule.code != "SC109"}
 
 
 def test_the_rules_about_sizes_are_told() -> None:
