@@ -222,6 +222,10 @@ def matmul(x: Float[Array, "m k"], y: Float[Array, "k n"], block: int) -> Float[
 def flexible(x: Float[Array, "*batch m"], y: Float[Array, "m"] | None = None) -> Float[Array, "*batch m"]: ...
 
 
+@contract("m % n == 0")
+def hidden(x: Float[Array, "m n"], /, n: int, *more: int, k: int = 3, **options: int) -> Float[Array, "m n"]: ...
+
+
 @contract("m % 8 == 0")
 def count(x: Float[Array, "m"]) -> int: ...
 
@@ -250,6 +254,7 @@ def test_the_functions_of_a_file_have_stubs_by_their_annotations(folder: Path, c
         "  SC001 rank of y: an array that is inside of an argument, or that may be left out, is not known",
         "  SC001 axis m: how many axes there are is not known",
         "  SC001 m % 8 == 0: how many axes there are is not known",
+        "own.hidden: 2 rules told, 0 not",
     ]
 
 
@@ -279,7 +284,7 @@ def test_in_a_package_the_stub_stands_beside_the_file(folder: Path, capsys: pyte
 OWN_CALLS = """\
 import jax.numpy as jnp
 
-from own import attend, flexible, matmul, plain
+from own import attend, flexible, hidden, matmul, plain
 
 q = jnp.zeros((2, 16, 64))
 k = jnp.zeros((2, 512, 8, 64))
@@ -300,6 +305,8 @@ matmul(x, x, 8)  # axis k
 matmul(x, jnp.zeros((32, 513)), 8)  # n <= 512
 matmul(x, jnp.zeros((32, 512)), 8)
 flexible(x)
+hidden(jnp.zeros((12, 5)), 4, 1, 2, k=4, other=3)
+hidden(jnp.zeros((12, 4)), 5)  # m % n == 0
 plain(x)
 
 

@@ -21,6 +21,9 @@ from shape_extensions import Flag, Int, IntTuple, IntVar, type_shape_dsl_functio
 """
 
 
+_STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
+
+
 @dataclass(frozen=True)
 class Stub:
     """What a type checker is told of a function with a contract.
@@ -160,12 +163,15 @@ class Stub:
     def _overload(self, variables: list[str], declared: Mapping[str, Parameter], types: Mapping[str, str], result: str) -> str:
         bound = f"[{', '.join(variables)}]" if variables else ""
         lines = [f"@overload\ndef {self.callee.name}{bound}("]
-        for name, each in declared.items():
-            if each.kind is Parameter.KEYWORD_ONLY and "    *," not in lines:
+        kinds = [each.kind for each in declared.values()]
+        for position, (name, each) in enumerate(declared.items()):
+            if each.kind is Parameter.KEYWORD_ONLY and not {*kinds[:position]} & {each.kind, Parameter.VAR_POSITIONAL}:
                 lines.append("    *,")
             named = self.callee.contract_name(name)
             default = "" if each.default is Parameter.empty else f" = {self._defaults.get(named, '...')}"
-            lines.append(f"    {name}: {types.get(named, 'Any')}{default},")
+            lines.append(f"    {_STARS.get(each.kind, '')}{name}: {types.get(named, 'Any')}{default},")
+            if each.kind is Parameter.POSITIONAL_ONLY and each.kind not in kinds[position + 1 :]:
+                lines.append("    /,")
         return "\n".join([*lines, f") -> {result}: ...\n"])
 
     @cached_property

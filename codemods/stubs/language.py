@@ -88,7 +88,9 @@ class Language:
         for array in self.contract.arrays:
             sizes[f"{array.name}_rank"] = f"len({array.name})"
             sizes |= {f"{array.name}_{axis}": f"{array.name}[{index}]" for axis, index in array.positions.items()}
-        return sizes | {axis: sizes[qualified[0]] for axis, qualified in self.contract.axes.items()}
+        sizes |= {axis: sizes[qualified[0]] for axis, qualified in self.contract.axes.items()}
+        hidden = {parameter.name for parameter in self.contract.parameters}
+        return {name: size for name, size in sizes.items() if name not in hidden}
 
     @cached_property
     def literals(self) -> dict[str, tuple[str, ...]]:

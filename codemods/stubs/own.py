@@ -43,7 +43,11 @@ def own_stubs(path: str, folder: str) -> tuple[str, list[Stub]]:
             with machine.entered(Frame(program.scopes[scope])):
                 functions = [node for node in source.tree.body if isinstance(node, ast.FunctionDef)]
                 held = ((node, machine.read((scope, node.name))) for node in functions)
-                stubs = [_stub(machine, node, value) for node, value in held if isinstance(value, Contracted)]
+                stubs = [
+                    _stub(machine, node, value)
+                    for node, value in held
+                    if isinstance(value, Contracted) and value.function.node is node
+                ]
             if told := [stub for stub in stubs if stub is not None]:
                 module = program.dotted(source.path)
                 beside = Path(source.path).absolute().parents[module.count(".")]
