@@ -122,6 +122,19 @@ exit status:
   2  wrong usage, a model that cannot be read, or no compiler to ask"""
 
 
+_STUB_EXAMPLES = """\
+examples:
+  shapecheck stub                            of all kernels, into shape_stubs
+  shapecheck stub paged_attention --output stubs
+  shapecheck stub kernels.py                 of the functions in this file that state contracts
+
+pyrefly follows the shapes of arrays, with `pip install pyrefly jax-pyrefly-stubs`. With `search-path = ["shape_stubs"]` in
+pyrefly.toml, a call whose sizes break a rule is an error there. What its language has no words for is listed, here and
+at the head of each stub. See docs/type-checkers.md.
+
+exit status: 0; 2 where a file is there that is not ours, or cannot be written"""
+
+
 _LSP_EXAMPLES = """\
 It comes with `pip install 'shapecheck-pallas[lsp]'`. An editor starts it; docs/editors.md has settings for some.
 
@@ -138,7 +151,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--completion", action=_Completion, metavar="SHELL", help="print what completes the command line in bash, zsh or fish"
     )
-    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan|lsp", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan|stub|lsp", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
     _add_files(check)
@@ -180,6 +193,15 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     explain.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
 
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
+
+    stub = _command(commands, "stub", "write the contracts as stubs for the type checker pyrefly", _STUB_EXAMPLES)
+    stub.add_argument(
+        "callees",
+        nargs="*",
+        metavar="CALLEE|FILE",
+        help="paged_attention, ragged_paged_attention, or a file with @contract; none: both kernels",
+    )
+    stub.add_argument("--output", metavar="FOLDER", default="shape_stubs", help="where to write them; default: shape_stubs")
 
     _command(commands, "lsp", "check in an editor: a language server, on standard input and output", _LSP_EXAMPLES).add_argument(
         "--stdio", action="store_true", help="what it does anyway: editors say so"

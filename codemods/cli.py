@@ -1,4 +1,4 @@
-"""The command line: `shapecheck check|fix|compile|explain`, also as `python -m codemods`."""
+"""The command line: `shapecheck check|fix|compile|explain|plan|stub`, also as `python -m codemods`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time,
     atexit.register(gc.freeze)  # and the most when Python ends
     try:
-        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan, "lsp": _lsp}
+        commands = {
+            "check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan, "stub": _stub, "lsp": _lsp,
+        }  # fmt: skip
         return commands[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
@@ -168,6 +170,13 @@ def _lsp(options: Namespace) -> int:
             raise
         raise ConfigError("the language server needs pygls: pip install 'shapecheck-pallas[lsp]'") from None
     serve()
+    return _CLEAN
+
+
+def _stub(options: Namespace) -> int:
+    from codemods.stubs.command import write_stubs
+
+    _emit(write_stubs(options.callees, options.output), sys.stdout)
     return _CLEAN
 
 

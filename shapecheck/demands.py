@@ -103,7 +103,7 @@ def _agreed(contract: Contract, arrays: tuple[ArrayArgument, ...], parameters: t
     others = {parameter.name: parameter for parameter in parameters}
     for complaint in (*_array_complaints(contract, annotated, others), *_parameter_complaints(contract, annotated, others)):
         raise TypeError(f"the signature disagrees with the contract of {contract.name}: {complaint}")
-    known = {each.name for each in (*contract.arrays, *contract.parameters)}
+    known = {each.name for each in contract.arrays} | {each.name for each in contract.parameters}
     return replace(
         contract,
         arrays=(*contract.arrays, *(array for array in arrays if array.name not in known)),

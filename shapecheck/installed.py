@@ -92,7 +92,8 @@ def guarded(path: str) -> Callable[..., Any]:
     """Return what is called in place of a function that has its contract; who is already inside when it is taken off, goes on."""
     installed = _installed.get(path)
     if installed is None:
-        return _function_at(path)
+        function: Callable[..., Any] = _function_at(path)
+        return function
     watches = [holder.watch for holder in tuple(_holders) if holder.watch is not None]
     return functools.reduce(installed.watched_by, watches, installed.checked)
 
@@ -108,8 +109,8 @@ class _Installed:
         original.__kwdefaults__ = function.__kwdefaults__
         original.__annotations__ = function.__annotations__
         self.contract = contract
-        self.checked = checked(original, contract)
-        function.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
+        self.checked: Callable[..., Any] = checked(original, contract)
+        vars(function)["__signature__"] = inspect.signature(function)
         function.__code__ = _code_that_asks(path, self._code)
         self._forget()
 
@@ -121,7 +122,7 @@ class _Installed:
         return watched
 
     def remove(self) -> None:
-        del self._function.__signature__  # pyright: ignore[reportFunctionMemberAccess]
+        del vars(self._function)["__signature__"]
         self._function.__code__ = self._code
         self._forget()
 

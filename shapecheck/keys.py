@@ -50,7 +50,7 @@ def keying(signature: inspect.Signature, parts: Mapping[str, Part], arrays: Coll
     `looks`, or None, and the others for what can be hashed: of other arguments there is no such key, and it fails here or when
     it is hashed.
     """
-    places = {"_shapecheck_type": type}
+    places: dict[str, Any] = {"_shapecheck_type": type}
     declared: list[str] = []
     described: list[str] = []
     kinds = [parameter.kind for parameter in signature.parameters.values()]
@@ -65,7 +65,8 @@ def keying(signature: inspect.Signature, parts: Mapping[str, Part], arrays: Coll
     named = ", ".join(f"{name!r}: {name}" for name in signature.parameters)
     source = f"def key({', '.join(declared)}):\n return ({''.join(f'{each}, ' for each in described)}), {{{named}}}"
     exec(source, places)
-    return places["key"]  # pyright: ignore[reportReturnType]
+    key: Keying = places["key"]
+    return key
 
 
 def _described_by(parameter: inspect.Parameter, part: Part, default: str, looks: Sequence[str]) -> tuple[str, ...]:

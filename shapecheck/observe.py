@@ -87,7 +87,8 @@ def each_element(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[t
 
 
 def _given(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[ArrayArgument | Parameter]:
-    return (each for each in (*contract.arrays, *contract.parameters) if root_of(each.place) in arguments)
+    declared: tuple[ArrayArgument | Parameter, ...] = (*contract.arrays, *contract.parameters)
+    return (each for each in declared if root_of(each.place) in arguments)
 
 
 def _values(contract: Contract, given: Iterable[tuple[ArrayArgument | Parameter, Any]]) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def _interpreted(contract: Contract, geometry: Values) -> AbstractContextManager
     pltpu: Any = import_module("jax.experimental.pallas.tpu")
     params: Any = present if isinstance(present, pltpu.InterpretParams) else pltpu.InterpretParams()
     cores = max(params.num_cores_or_threads, _cores(contract, geometry))
-    return pltpu.force_tpu_interpret_mode(replace(params, num_cores_or_threads=cores))
+    interpreted: AbstractContextManager[None] = pltpu.force_tpu_interpret_mode(replace(params, num_cores_or_threads=cores))
+    return interpreted
 
 
 def _cores(contract: Contract, geometry: Values) -> int:

@@ -59,7 +59,7 @@ def refused_result(callee: str, hint: Any, result: Any) -> str | None:
 def _items(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
     """Return the values that an annotation speaks of: each of `*args` and `**kwargs`."""
     if parameter.kind is parameter.VAR_POSITIONAL:
-        return value
+        return tuple(value)
     return tuple(value.values()) if parameter.kind is parameter.VAR_KEYWORD else (value,)
 
 
