@@ -128,6 +128,8 @@ class Contract:
         split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
         others: the numbers that stand for elements of arrays, besides the least and the greatest of each.
         values_parameter: the parameter by which a call asks for the rules about elements; empty where none does.
+        sample: the source of a legal call, which the examples of the rules are edits to.
+        sources: what the explanations of the rules were read off; Markdown.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -142,6 +144,8 @@ class Contract:
     split: Relation | None = None
     others: tuple[Measure, ...] = ()
     values_parameter: str = ""
+    sample: str = ""
+    sources: str = ""
 
     def __post_init__(self) -> None:
         for rule in self.rules:

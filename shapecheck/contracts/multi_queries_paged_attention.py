@@ -16,9 +16,10 @@ from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.contracts.remedies import BLOCK_FIX, shapes_of
+from shapecheck.contracts.samples import MULTI_QUERIES, ONE_QUANTIZED
 from shapecheck.plan import divisors
 from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Fix, Rule
+from shapecheck.rule import Example, Fix, Rule
 
 _DEFAULT_QUERY_BLOCK = 4  # upstream's: legal for 4 queries only, by SC307
 
@@ -46,6 +47,8 @@ _ARRAYS = (
 )
 _QUERY_FIX = Fix("num_queries_per_compute_block", "query blocks", _query_blocks)
 
+_FOUR_PAGES = {"pages_per_compute_block=12": "pages_per_compute_block=4"}  # of 32 tokens: 128
+
 PLAIN_PAGES = Rule(
     "SC133",
     "quantized-pages",
@@ -56,6 +59,7 @@ PLAIN_PAGES = Rule(
         "`in_specs` and `inputs` do not match'. ejkernel's annotations refuse it."
     ),
     argument="k_pages",
+    example=ONE_QUANTIZED,
 )
 
 _OWN = (
@@ -71,6 +75,7 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
+        example=Example({"queries_per_compute_block=8": "queries_per_compute_block=16"}),
     ),
     PLAIN_PAGES,
     Rule(
@@ -84,6 +89,7 @@ _OWN = (
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, computed=None),
+        example=Example({"pages_per_compute_block=12": "pages_per_compute_block=6"}, _FOUR_PAGES),
     ),
     Rule(
         "SC301",
@@ -96,6 +102,7 @@ _OWN = (
             "3 must be aligned to tiling (128), but is 64' (libtpu 0.0.24)."
         ),
         argument="q",
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC307",
@@ -109,6 +116,7 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
+        example=Example({"queries_per_compute_block=8": "queries_per_compute_block=4"}),
     ),
 )
 
@@ -155,7 +163,8 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                 "explanation": (
                     "`block_tokens // page_size` is 0 where a page is larger than the block: upstream raises ZeroDivisionError "
                     "for 0, an AssertionError without a word for a negative block."
-                )
+                ),
+                "example": Example({"pages_per_compute_block=12": "pages_per_compute_block=0"}, _FOUR_PAGES),
             },
             "SC401": {
                 "explanation": (
@@ -168,4 +177,9 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
         also=_OWN,
     ),
     aliases=PAGED_ATTENTION.aliases,
+    sample=MULTI_QUERIES,
+    sources=(
+        "`torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py` of torch_xla 2.6 to 2.9, run with"
+        " JAX 0.7.1 and libtpu 0.0.24"
+    ),
 )

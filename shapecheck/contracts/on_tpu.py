@@ -21,7 +21,7 @@ from shapecheck.contracts.memory import (
     vmem_advice,
 )
 from shapecheck.relation import Relation, Values
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 
 # What Mosaic can make bfloat16 of, on every chip. A v7x also takes float4_e2m1fn; of the integers, those of 2 bits fail on v4.
 _PAGES = (
@@ -52,6 +52,7 @@ TPU_RULES = (
         argument="q",
         advice=_padded_head_dim,
         on_tpu=True,
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC302",
@@ -69,6 +70,7 @@ TPU_RULES = (
         argument="k_pages",
         advice=lambda values: "pages and scales in bfloat16, or scales in float32",
         on_tpu=True,
+        example=Example({"64, 32, 128), jnp.bfloat16": "64, 32, 128), jnp.float16"}),
     ),
     Rule(
         "SC303",
@@ -82,6 +84,7 @@ TPU_RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         on_tpu=True,
+        example=Example({"q, k": "q.astype(jnp.float16), k"}),
     ),
     Rule(
         "SC304",
@@ -104,6 +107,10 @@ TPU_RULES = (
         argument="pages_per_compute_block",
         advice=lambda values: "pages_per_compute_block of 2 or more, or larger pages",
         on_tpu=True,
+        example=Example(
+            {"64, 32, 128)": "64, 1, 128)", "300": "20", "block=12": "block=1"},
+            {"64, 32, 128)": "64, 1, 128)", "300": "20", "block=12": "block=2"},
+        ),
     ),
     Rule(
         "SC305",
@@ -120,6 +127,7 @@ TPU_RULES = (
         argument="page_indices",
         advice=smem_advice,
         on_tpu=True,
+        example=Example({"(4, 24)": "(4, 98304)"}, chip="v5e"),
     ),
     Rule(
         "SC306",
@@ -140,6 +148,7 @@ TPU_RULES = (
         argument="pages_per_compute_block",
         advice=vmem_advice,
         on_tpu=True,
+        example=Example({"(4, 24)": "(4, 1536)", "block=12": "block=768"}, {"(4, 24)": "(4, 1536)"}, chip="v5e"),
     ),
     Rule(
         "SC308",
@@ -152,6 +161,7 @@ TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        example=Example({}, chip="v3", moved_to="v4"),
     ),
     Rule(
         "SC309",
@@ -168,6 +178,7 @@ TPU_RULES = (
         argument="k_pages",
         advice=hbm_advice,
         on_tpu=True,
+        example=Example({"(4, 64, 32, 128)": "(4, 300_000, 32, 128)"}, chip="v5e"),
     ),
     Rule(
         "SC310",
@@ -183,6 +194,7 @@ TPU_RULES = (
         ),
         argument="k_pages",
         on_tpu=True,
+        example=Example({"64, 32, 128), jnp.bfloat16": "64, 32, 128), jnp.float8_e4m3"}, chip="v5e"),
     ),
     Rule(
         "SC311",
@@ -196,6 +208,7 @@ TPU_RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         on_tpu=True,
+        example=Example({"q, k": "q.astype(jnp.float8_e4m3fn), k"}),
     ),
     Rule(
         "SC505",
@@ -214,5 +227,6 @@ TPU_RULES = (
         argument="k_pages",
         on_tpu=True,
         silent=True,
+        example=Example({"(4, 64, 32, 128)": "(8, 64, 32, 128)"}, chip="tpu7x"),
     ),
 )

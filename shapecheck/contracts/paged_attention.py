@@ -14,9 +14,10 @@ from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
+from shapecheck.contracts.samples import ON_A_MESH, ONE_QUANTIZED, PAGED, narrow
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
 from shapecheck.relation import Relation, Values
-from shapecheck.rule import Cast, Rule
+from shapecheck.rule import Cast, Example, Rule
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
 
@@ -54,6 +55,7 @@ RULES = (
         argument="k_pages",
         fix=HEADS_FIX,
         advice=kv_heads,
+        example=Example({"(4, 64, 32, 128)": "(5, 64, 32, 128)"}),
     ),
     Rule(
         "SC102",
@@ -68,6 +70,7 @@ RULES = (
         argument="pages_per_compute_block",
         fix=BLOCK_FIX,
         advice=padding,
+        example=Example({"block=12": "block=16"}),
     ),
     Rule(
         "SC103",
@@ -80,6 +83,7 @@ RULES = (
         explanation="One page id names a page of both. Upstream raises a ValueError. Their dtypes may differ: that compiles.",
         argument="v_pages",
         advice=shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
+        example=Example({"v_pages, lengths": "v_pages[:, 1:], lengths"}),
     ),
     Rule(
         "SC104",
@@ -92,6 +96,7 @@ RULES = (
         ),
         argument="k_pages",
         advice=shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
+        example=Example({"64, 32, 128)": "64, 32, 256)"}),
     ),
     Rule(
         "SC105",
@@ -101,6 +106,7 @@ RULES = (
         explanation="Upstream raises a ValueError without the numbers.",
         argument="lengths",
         advice=shape_of("lengths", "batch_size"),
+        example=Example({"jnp.full((4,), 300": "jnp.full((3,), 300"}),
     ),
     Rule(
         "SC106",
@@ -110,6 +116,7 @@ RULES = (
         explanation="Upstream raises a ValueError without the numbers.",
         argument="page_indices",
         advice=shape_of("page_indices", "batch_size", "pages_per_sequence"),
+        example=Example({"(4, 24)": "(3, 24)"}),
     ),
     Rule(
         "SC107",
@@ -123,6 +130,7 @@ RULES = (
         argument="lengths",
         fix=Cast("lengths", "int32"),
         advice=lambda values: "lengths.astype(jnp.int32)",
+        example=narrow("lengths", "300"),
     ),
     Rule(
         "SC108",
@@ -135,6 +143,7 @@ RULES = (
         argument="page_indices",
         fix=Cast("page_indices", "int32"),
         advice=lambda values: "page_indices.astype(jnp.int32)",
+        example=narrow("page_indices", "24)"),
     ),
     Rule(
         "SC109",
@@ -147,6 +156,7 @@ RULES = (
         ),
         argument="q",
         advice=shapes_of(_ARRAYS),
+        example=Example({"q, k": "q[0], k"}),
     ),
     Rule(
         "SC110",
@@ -159,6 +169,7 @@ RULES = (
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, at_least=1),
+        example=Example({"block=12": "block=0"}, {"block=12": "block=1"}),
     ),
     Rule(
         "SC111",
@@ -170,6 +181,7 @@ RULES = (
         ),
         argument="page_indices",
         silent=True,
+        example=Example({"q, k": "q[..., :0, :], k"}),
     ),
     Rule(
         "SC112",
@@ -192,6 +204,7 @@ RULES = (
         argument="v_pages",
         advice=lambda values: "both of k_pages and v_pages from quantization_utils.quantize_to_int8, or neither",
         silent=True,
+        example=ONE_QUANTIZED,
     ),
     Rule(
         "SC113",
@@ -206,6 +219,7 @@ RULES = (
         fix=CAP_FIX,
         advice=lambda values: "any finite number but 0",
         silent=True,
+        example=Example({"block=12": "block=12, attn_logits_soft_cap=0.0"}, {"block=12": "block=12, attn_logits_soft_cap=None"}),
     ),
     Rule(
         "SC114",
@@ -217,6 +231,7 @@ RULES = (
         ),
         argument="mask_value",
         silent=True,
+        example=Example({"block=12": "block=12, mask_value=0.0"}, {"block=12": "block=12, mask_value=-1e30"}),
     ),
     Rule(
         "SC115",
@@ -230,6 +245,7 @@ RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         silent=True,
+        example=Example({"q, k": "q.astype(jnp.int32), k"}),
     ),
     Rule(
         "SC201",
@@ -242,6 +258,10 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         per_device=True,
+        example=Example(
+            {"(4, 64": "(1, 64", "block=12": 'block=12, megacore_mode="kv_head"'},
+            {"(4, 64": "(1, 64", "block=12": 'block=12, megacore_mode="batch"'},
+        ),
     ),
     Rule(
         "SC202",
@@ -252,6 +272,18 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         per_device=True,
+        example=Example(
+            {
+                "q, k": "q[:3], k",
+                "lengths, page_indices": "lengths[:3], page_indices[:3]",
+                "block=12": 'block=12, megacore_mode="batch"',
+            },
+            {
+                "q, k": "q[:3], k",
+                "lengths, page_indices": "lengths[:3], page_indices[:3]",
+                "block=12": 'block=12, megacore_mode="kv_head"',
+            },
+        ),
     ),
     Rule(
         "SC203",
@@ -261,6 +293,7 @@ RULES = (
         explanation="Upstream raises a ValueError that does not show what it got.",
         argument="megacore_mode",
         fix=MODE_FIX,
+        example=Example({"block=12": 'block=12, megacore_mode="kv_heads"'}, {"block=12": 'block=12, megacore_mode="kv_head"'}),
     ),
     Rule(
         "SC204",
@@ -271,6 +304,9 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         silent=True,
+        example=Example(
+            {"block=12": 'block=12, megacore_mode="kv_head"'}, {"block=12": "block=12, megacore_mode=None"}, chip="v5e"
+        ),
     ),
     Rule(
         "SC401",
@@ -284,6 +320,7 @@ RULES = (
         argument="lengths",
         advice=_most_tokens,
         silent=True,
+        example=Example({"300": "800"}),
     ),
     Rule(
         "SC402",
@@ -297,6 +334,7 @@ RULES = (
         argument="page_indices",
         advice=_page_ids,
         silent=True,
+        example=Example({"zeros((4, 24)": "full((4, 24), 64"}),
     ),
 )
 
@@ -316,6 +354,8 @@ PAGED_ATTENTION = Contract(
         "pages_dtype": ("k_pages_dtype", "v_pages_dtype"),
         "scales_dtype": ("k_pages_scales_dtype", "v_pages_scales_dtype"),
     },
+    sample=PAGED,
+    sources="`jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py` of JAX 0.10 to 0.12",
 )
 
 PORTABLE_PAGED_ATTENTION = replace(
@@ -335,5 +375,6 @@ PORTABLE_PAGED_ATTENTION = replace(
     elsewhere=Relation("implementation in ('interpret', 'xla')"),
     split=SPLIT,
     values_parameter="check_values",
+    sample=ON_A_MESH,
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""

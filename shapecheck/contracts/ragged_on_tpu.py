@@ -12,7 +12,7 @@ from typing import Any
 from shapecheck.chip import FIRST_GENERATION, LANES
 from shapecheck.contracts.memory import spaces
 from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 
 _HEADS: Mapping[str, str] = {
     "packing": "32 // kv_pages_bits",
@@ -79,6 +79,7 @@ RAGGED_TPU_RULES = (
         explanation="Mosaic fails: 'Invalid vector register cast'. bfloat16 compiles.",
         argument="kv_pages",
         on_tpu=True,
+        example=Example({"8, 128), jnp.bfloat16": "8, 128), jnp.float16"}),
     ),
     Rule(
         "SC304",
@@ -96,6 +97,10 @@ RAGGED_TPU_RULES = (
         ),
         argument="num_kv_pages_per_block",
         on_tpu=True,
+        example=Example(
+            {"(64, 32, 8, 128)": "(64, 1, 8, 128)", "300": "20", "pages_per_block=8": "pages_per_block=1"},
+            {"(64, 32, 8, 128)": "(64, 1, 8, 128)", "300": "20", "pages_per_block=8": "pages_per_block=2"},
+        ),
     ),
     Rule(
         "SC305",
@@ -111,6 +116,7 @@ RAGGED_TPU_RULES = (
         argument="page_indices",
         advice=_used("least_smem_bytes", "smem_bytes", SMEM),
         on_tpu=True,
+        example=Example({"(4, 24)": "(4, 200_000)"}, chip="v5e"),
     ),
     Rule(
         "SC306",
@@ -127,6 +133,7 @@ RAGGED_TPU_RULES = (
         argument="num_kv_pages_per_block",
         advice=_used("least_vmem_bytes", "limit_bytes", VMEM),
         on_tpu=True,
+        example=Example({"queries_per_block=32": "queries_per_block=4096"}, chip="v5e"),
     ),
     Rule(
         "SC308",
@@ -142,6 +149,12 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        example=Example(
+            {", num_kv_pages_per_block=8, num_queries_per_block=32": ""},
+            {", num_kv_pages_per_block=8, num_queries_per_block=32": ""},
+            chip="v3",
+            moved_to="v4",
+        ),
     ),
     Rule(
         "SC309",
@@ -155,6 +168,7 @@ RAGGED_TPU_RULES = (
         argument="kv_pages",
         advice=_used("least_hbm_bytes", "hbm_bytes", HBM),
         on_tpu=True,
+        example=Example({"(64, 32, 8, 128)": "(300_000, 32, 8, 128)"}, chip="v5e"),
     ),
     Rule(
         "SC310",
@@ -174,6 +188,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        example=Example({"8, 128), jnp.bfloat16": "8, 128), jnp.uint8"}, chip="v5e"),
     ),
     Rule(
         "SC312",
@@ -186,6 +201,7 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        example=Example({"128), jnp": "256), jnp"}),
     ),
     Rule(
         "SC313",
@@ -199,5 +215,9 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        example=Example(
+            {"(64, 32, 128)": "(64, 8, 128)", "(64, 32, 8, 128), jnp.bfloat16": "(64, 32, 16, 128), jnp.float32"},
+            {"(64, 32, 128)": "(64, 16, 128)", "(64, 32, 8, 128), jnp.bfloat16": "(64, 32, 16, 128), jnp.float32"},
+        ),
     ),
 )

@@ -18,9 +18,10 @@ from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTEN
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES
 from shapecheck.contracts.ragged_values import RAGGED_VALUE_RULES
 from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
+from shapecheck.contracts.samples import RAGGED, narrow
 from shapecheck.plan import divisors
 from shapecheck.relation import Relation, Values
-from shapecheck.rule import Cast, Fix, Resize, Rule
+from shapecheck.rule import Cast, Example, Fix, Resize, Rule
 
 _ARRAYS = (
     ArrayArgument("q", ("max_num_batched_tokens", "num_q_heads", "head_dim")),
@@ -82,6 +83,9 @@ RULES = (
         argument="kv_pages",
         fix=Resize("num_combined_kv_heads", _combined_heads),
         advice=_heads_advice,
+        example=Example(
+            {"(64, 32, 128)": "(64, 30, 128)"}, {"(64, 32, 128)": "(64, 30, 128)", "(64, 32, 8, 128)": "(64, 32, 4, 128)"}
+        ),
     ),
     replace(
         _OF_JAX["SC104"],
@@ -89,6 +93,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'Q head_dim 128 must be the same as that of K/V 256'.",
         argument="kv_pages",
         advice=shape_of("kv_pages", "total_num_pages", "page_size", "num_combined_kv_heads", "head_dim"),
+        example=Example({"8, 128)": "8, 256)"}),
     ),
     replace(
         _OF_JAX["SC105"],
@@ -109,6 +114,7 @@ RULES = (
         argument="kv_lens",
         fix=Cast("kv_lens", "int32"),
         advice=_as_int32("kv_lens"),
+        example=narrow("kv_lens", "300"),
     ),
     replace(
         _OF_JAX["SC108"],
@@ -142,6 +148,7 @@ RULES = (
         ),
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
+        example=Example({"pages_per_block=8": "pages_per_block=0"}, {"pages_per_block=8": "pages_per_block=1"}),
     ),
     replace(
         _OF_JAX["SC111"],
@@ -151,6 +158,7 @@ RULES = (
         ),
         message="no axis but that of the tokens may be 0",
         explanation="Upstream checks nothing: an empty axis ends in a ZeroDivisionError, or in a block that has no elements.",
+        example=Example({"(64, 32, 128)": "(64, 0, 128)"}),
     ),
     replace(
         _OF_JAX["SC113"],
@@ -161,6 +169,9 @@ RULES = (
         ),
         argument="soft_cap",
         fix=replace(CAP_FIX, parameter="soft_cap"),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, soft_cap=0.0"}, {"pages_per_block=8": "pages_per_block=8, soft_cap=None"}
+        ),
     ),
     replace(
         _OF_JAX["SC114"],
@@ -168,6 +179,10 @@ RULES = (
         explanation=(
             "It is added to the logits of the tokens that a query must not see. Upstream takes any: from 0 up, queries see the "
             "tokens behind them, and those before the window."
+        ),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, mask_value=0.0"},
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1e30"},
         ),
     ),
     replace(
@@ -189,6 +204,7 @@ RULES = (
             "`jnp.stack([k, v], axis=3).reshape(pages, page_size, 2 * heads, head_dim)` makes the right one."
         ),
         argument="kv_pages",
+        example=Example({"8, 128)": "7, 128)"}),
     ),
     Rule(
         "SC122",
@@ -205,6 +221,7 @@ RULES = (
             "heads. Over several devices those of one count: 12 combined heads of bfloat16 over 2 devices are 6."
         ),
         argument="kv_pages",
+        example=Example({"(64, 32, 128)": "(64, 24, 128)", "8, 128)": "6, 128)"}, {"(64, 32, 128)": "(64, 24, 128)"}),
     ),
     Rule(
         "SC123",
@@ -214,6 +231,7 @@ RULES = (
         explanation="Entry i is where the queries of sequence i begin. Upstream raises a ValueError that shows both shapes.",
         argument="cu_q_lens",
         advice=_offsets,
+        example=Example({"48, 64]": "64]"}),
     ),
     Rule(
         "SC124",
@@ -224,6 +242,7 @@ RULES = (
         argument="cu_q_lens",
         fix=Cast("cu_q_lens", "int32"),
         advice=_as_int32("cu_q_lens"),
+        example=narrow("cu_q_lens", "64]"),
     ),
     Rule(
         "SC125",
@@ -236,6 +255,7 @@ RULES = (
         ),
         argument="num_seqs",
         advice=lambda values: "jnp.array([n], jnp.int32)",
+        example=Example({"[4]": "[4, 0]"}),
     ),
     Rule(
         "SC126",
@@ -250,6 +270,7 @@ RULES = (
         argument="num_seqs",
         fix=Cast("num_seqs", "int32"),
         advice=_as_int32("num_seqs"),
+        example=narrow("num_seqs", "[4]", "float32"),
     ),
     Rule(
         "SC127",
@@ -262,6 +283,7 @@ RULES = (
         ),
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
+        example=Example({"pages_per_block=8": "pages_per_block=32"}, {"pages_per_block=8": "pages_per_block=24"}),
     ),
     Rule(
         "SC128",
@@ -271,6 +293,10 @@ RULES = (
         explanation="Upstream raises a ValueError: 'sliding_window=0 must be positive'.",
         argument="sliding_window",
         advice=lambda values: "at least 1, or None",
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, sliding_window=0"},
+            {"pages_per_block=8": "pages_per_block=8, sliding_window=None"},
+        ),
     ),
     Rule(
         "SC129",
@@ -280,6 +306,10 @@ RULES = (
         explanation="Upstream has an assertion without a word: 1 is refused, and so are arrays and `jnp.float32(1.0)`.",
         argument="k_scale",
         advice=lambda values: "float(k_scale), float(v_scale)",
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, k_scale=1, v_scale=1"},
+            {"pages_per_block=8": "pages_per_block=8, k_scale=1.0, v_scale=1.0"},
+        ),
     ),
     Rule(
         "SC130",
@@ -292,6 +322,10 @@ RULES = (
         ),
         argument="v_scale",
         advice=lambda values: "1.0 for the one that is missing",
+        example=Example(
+            {"8, 128), jnp.bfloat16": "8, 128), jnp.int8", "pages_per_block=8": "pages_per_block=8, k_scale=0.5"},
+            {"8, 128), jnp.bfloat16": "8, 128), jnp.int8", "pages_per_block=8": "pages_per_block=8, k_scale=0.5, v_scale=1.0"},
+        ),
     ),
     Rule(
         "SC131",
@@ -301,6 +335,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'num_queries_per_block=0 must be positive.' It may exceed the tokens.",
         argument="num_queries_per_block",
         fix=_QUERY_BLOCK,
+        example=Example({"queries_per_block=32": "queries_per_block=0"}, {"queries_per_block=32": "queries_per_block=1"}),
     ),
     Rule(
         "SC132",
@@ -309,6 +344,10 @@ RULES = (
         message="the limit of vector memory must be positive; None means the compiler's",
         explanation="Upstream raises a ValueError: 'vmem_limit_bytes=0 must be positive'.",
         argument="vmem_limit_bytes",
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, vmem_limit_bytes=0"},
+            {"pages_per_block=8": "pages_per_block=8, vmem_limit_bytes=None"},
+        ),
     ),
     Rule(
         "SC301",
@@ -320,6 +359,7 @@ RULES = (
             "word, when it is traced. Pad q and the pages with zeros, and scale by the logical head_dim."
         ),
         argument="q",
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC506",
@@ -328,6 +368,7 @@ RULES = (
         message="a block that is given alone is not used",
         explanation="Where one of the two blocks is None, upstream takes both from its table of tuned ones.",
         argument="num_kv_pages_per_block",
+        example=Example({", num_queries_per_block=32": ""}),
     ),
 )
 
@@ -346,6 +387,8 @@ RAGGED_PAGED_ATTENTION = Contract(
         Parameter("vmem_limit_bytes", default=None),
     ),
     rules=amended(RULES, {}, also=(*RAGGED_VALUE_RULES, *RAGGED_TPU_RULES)),
+    sample=RAGGED,
+    sources="`jax/experimental/pallas/ops/tpu/ragged_paged_attention/kernel.py` of JAX 0.10 to 0.12",
 )
 
 PORTABLE_RAGGED_PAGED_ATTENTION = replace(

@@ -6,7 +6,7 @@ Only the first `num_seqs` rows are read: what may be padding breaks no rule, and
 from __future__ import annotations
 
 from shapecheck.relation import Relation
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 
 _PADDED = "num_seqs_min < page_indices_max_num_seqs"  # rows of the metadata may be only padding
 _FITS = "kv_lens_max <= pages_per_seq * page_size"
@@ -28,6 +28,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="kv_lens",
         silent=True,
+        example=Example({"300": "800"}),
     ),
     Rule(
         "SC402",
@@ -41,6 +42,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="page_indices",
         silent=True,
+        example=Example({"300": "760", "zeros((4, 24)": "full((4, 24), 64"}, {"300": "760"}),
     ),
     Rule(
         "SC403",
@@ -50,6 +52,7 @@ RAGGED_VALUE_RULES = (
         explanation="`dynamic_validate_inputs` refuses more: 'num_seqs[0]=5 must be less or equal to max_num_seqs=4'.",
         argument="num_seqs",
         silent=True,
+        example=Example({"[4]": "[5]"}),
     ),
     Rule(
         "SC404",
@@ -63,6 +66,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        example=Example({"48, 64]": "48, 80]"}),
     ),
     Rule(
         "SC405",
@@ -77,6 +81,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        example=Example({"300": "8"}),
     ),
     Rule(
         "SC406",
@@ -92,5 +97,6 @@ RAGGED_VALUE_RULES = (
         argument="kv_lens",
         on_tpu=True,
         silent=True,
+        example=Example({"full((4,), 300": "array([0, 300, 300, 300]"}),
     ),
 )
