@@ -28,10 +28,13 @@ from codemods.report import FORMATS
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS, PAGED_ATTENTION
 
+from . import rule_pages
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 PAGES = (README, *sorted(DOCS.glob("*.md")))
+ALL_PAGES = (*PAGES, *sorted(DOCS.glob("*/**/*.md")))
 MARKED = re.MULTILINE | re.DOTALL
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
 
@@ -177,7 +180,7 @@ def test_the_hooks_shown_are_there() -> None:
 
 def rules_table() -> str:
     lines = ["| Code | Name | What it demands | |", "|---|---|---|---|"]
-    lines += [f"| {each.code} | {each.name} | {_demand(each)} | {_repair(each)} |" for each in explanations()]
+    lines += [f"| [{each.code}](rules/{each.code}.md) | {each.name} | {_demand(each)} | {_repair(each)} |" for each in explanations()]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -307,7 +310,7 @@ def links(page: Path) -> list[str]:
     return [link for link in re.findall(r"\]\(([^)#]+)", page.read_text()) if "://" not in link]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
@@ -322,8 +325,14 @@ def test_every_format_is_described(output_format: str) -> None:
 
 
 def update() -> None:
-    """Write the present outputs and the present table of rules into the pages."""
+    """Write the present outputs and the present table of rules into the pages, and the pages of the rules."""
     importlib.import_module("tests.conftest")  # which pytest does: the pages need 8 devices
+    pages = rule_pages.pages()
+    rule_pages.FOLDER.mkdir(exist_ok=True)
+    for stale in {*rule_pages.FOLDER.iterdir()} - {*pages}:
+        stale.unlink()
+    for page, text in pages.items():
+        page.write_text(text)
     for page in PAGES:
         text = page.read_text()
         for block in reversed(blocks_of(page, "console", "text")):

@@ -59,7 +59,7 @@ def _rule(explanation: Explanation) -> dict[str, Any]:
         "name": explanation.name,
         "shortDescription": {"text": explanation.message},
         "fullDescription": {"text": explanation.text, "markdown": explanation.text},
-        "help": {"text": "\n\n".join((*explanation.demands, explanation.text, *explanation.notes))},
+        "help": {"text": "\n\n".join((*explanation.demands, explanation.text, explanation.hardware, *explanation.notes))},
         "defaultConfiguration": {"level": "note" if severity(explanation.code) == "hint" else "error"},
     }
 

@@ -65,7 +65,7 @@ MESH_RULES = (
         ),
         argument="heads_axis",
         advice=_axes,
-        example=Example({'batch_axis="rows"': 'batch_axis="heads"'}),
+        example=Example({'heads_axis="heads"': 'heads_axis="model"'}),
     ),
     Rule(
         "SC206",

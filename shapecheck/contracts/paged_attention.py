@@ -376,5 +376,6 @@ PORTABLE_PAGED_ATTENTION = replace(
     split=SPLIT,
     values_parameter="check_values",
     sample=ON_A_MESH,
+    sources="`kernel.paged_attention`, which splits a call with `jax.shard_map`",
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""

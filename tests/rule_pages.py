@@ -1,0 +1,144 @@
+"""The page of each rule, made of the rule itself: `python -m tests.test_readme` writes them to `docs/rules/`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from codemods.analyse import analyse
+from codemods.check import Run, check
+from codemods.codes import severity
+from codemods.config import Configuration
+from codemods.explain import Case, Explanation, explanations
+from codemods.files import discover
+from codemods.report import render
+from codemods.words import Words
+from shapecheck import ContractError
+from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
+from shapecheck.contracts.ragged_paged_attention import PORTABLE_RAGGED_PAGED_ATTENTION
+from shapecheck.demands import OWN_CODE
+
+FOLDER = Path(__file__).parent.parent / "docs" / "rules"
+FILE = "example.py"
+_DOORS = {each.name: each for each in (PORTABLE_PAGED_ATTENTION, PORTABLE_RAGGED_PAGED_ATTENTION)}
+_KERNELS = re.compile(r"^from jax\.experimental\.pallas\.ops\.tpu\.\w+ import (\w*paged_attention)$", re.MULTILINE)
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of each page."""
+    return {FOLDER / f"{each.code}.md": "\n".join(_page(each)) + "\n" for each in explanations()}
+
+
+def settings(code: str, chip: str) -> Configuration:
+    """Return those with which a rule is judged: a chip is declared, and a hint selected."""
+    select = {"select": (code,)} if severity(code) == "hint" else {}
+    chips = {"chips": (chip,)} if chip else {}
+    return Configuration(lambda each: each._replace(**select, **chips))
+
+
+@cache
+def checked(program: str, code: str, chip: str) -> Run:
+    """Return what `check` says of a program."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(FILE).write_text(program)
+        return check(discover([FILE], settings(code, chip), Words()), analyse)
+
+
+def through_the_front_door(program: str) -> str:
+    """Return the program with calls of `kernel` in place of those of JAX."""
+    return _KERNELS.sub(r"from kernel import \1", program)
+
+
+@cache
+def refusal(program: str) -> ContractError | None:
+    """Return how the front door refuses a program; its values are looked at."""
+    namespace: dict[str, Any] = {"__name__": "example"}
+    previous = os.environ.get("SHAPECHECK_VALUES")
+    os.environ["SHAPECHECK_VALUES"] = "1"
+    try:
+        exec(compile(through_the_front_door(program), FILE, "exec", dont_inherit=True), namespace)
+    except ContractError as error:
+        return error
+    finally:
+        del os.environ["SHAPECHECK_VALUES"]
+        if previous is not None:
+            os.environ["SHAPECHECK_VALUES"] = previous
+    return None
+
+
+def is_refused(code: str, kernel: str) -> bool:
+    """Say whether the front door of a kernel refuses calls that break a rule on a machine without a TPU."""
+    door = _DOORS.get(kernel)
+    rule = next((each for each in door.rules if each.code == code), None) if door else None
+    if door is None or rule is None or rule.is_hint:
+        return False
+    looks = bool(door.values_parameter) or door.value_names.isdisjoint(rule.names)
+    return looks and not rule.on_tpu and not rule.needs_chip
+
+
+def _page(rule: Explanation) -> Iterator[str]:
+    yield f"# {rule.code} {rule.name}"
+    yield from ("", f"**{rule.message}**", "", _linked(rule.text))
+    for kernel, text in rule.others:
+        yield from ("", f"`{kernel}`: {_linked(text)}")
+    if rule.hardware:
+        yield from ("", f"On which hardware: {rule.hardware}")
+    if rule.demands:
+        yield from ("", "## What must hold", "", *_block("text", "\n".join(rule.demands)))
+    for case in rule.cases:
+        yield from ("", "## Example" if case is rule.cases[0] else f"## With `{case.kernel}`", "", *_example(rule.code, case))
+    if rule.notes:
+        yield from ("", "## Repair and suppress")
+        yield from (line for note in rule.notes for line in ("", note))
+    if rule.sources:
+        yield from ("", "## Sources", "", *(f"- {source}" for source in rule.sources))
+    if rule.related:
+        yield from ("", "## See also", "", ", ".join(map(_link, rule.related)))
+
+
+def _example(code: str, case: Case) -> Iterator[str]:
+    yield from (f"This fails{f', on a {case.chip}' if case.chip else ''}:", "", *_block("python", case.failing), "")
+    applicability = ""
+    if case.in_source:
+        run = checked(case.failing, code, case.chip)
+        told = [line for line in render(run, "concise").splitlines() if line.startswith(FILE)]
+        options = f"{f' --chip {case.chip}' if case.chip else ''}{f' --select {code}' if severity(code) == 'hint' else ''}"
+        yield from (f"`shapecheck check{options} {FILE}`:", "", *_block("text", "\n".join(told)), "")
+        applicability = next((each.fix.applicability for each in run.report.findings if each.fix and each.fix.edits), "")
+    else:
+        yield from ("`check` cannot tell, as it takes what only a run knows.", "")
+    if code == OWN_CODE or is_refused(code, case.kernel):
+        error = refusal(case.failing)
+        values = " with `check_values=True`" if code.startswith("SC4") else ""
+        yield from (
+            "At call time:" if code == OWN_CODE else f"At call time, by `kernel.{case.kernel}`{values}:",
+            "",
+            *_block("text", f"ContractError: {error}"),
+            "",
+        )
+    if case.repaired == case.failing:
+        yield f"It is legal on a {case.moved_to}."
+        return
+    fix = {"safe": "What `shapecheck fix` makes of it:", "unsafe": "What `shapecheck fix --unsafe-fixes` makes of it:"}
+    yield from (fix.get(applicability, "Repaired:"), "", *_block("python", case.repaired))
+
+
+def _block(language: str, text: str) -> Iterator[str]:
+    yield from (f"```{language}", *text.strip("\n").splitlines(), "```")
+
+
+def _link(code: str) -> str:
+    return f"[{code}]({code}.md)"
+
+
+def _linked(text: str) -> str:
+    """Return a text with a link at each code that it names outside of quoted code."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"SC\d{3}", lambda found: _link(found[0]), part) for part in parts[::2]]
+    return "`".join(parts)
