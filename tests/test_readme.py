@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -35,8 +37,22 @@ README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 PAGES = (README, *sorted(DOCS.glob("*.md")))
 ALL_PAGES = (*PAGES, *sorted(DOCS.glob("*/**/*.md")))
+BY_NAME = ("values", "counterexample", "verdicts")  # whose keys are those of the relation, or codes
 MARKED = re.MULTILINE | re.DOTALL
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
+BLOCK = re.compile(r"^```([\w-]+)\n(.*?)^```$", MARKED)
+RUN_BY = {
+    "python": "test_python_does_what_the_page_says",
+    "text": "the same: it is what the block above prints",
+    "console": "test_commands_print_what_the_page_says",
+    "sh": "test_commands_are_such",
+    "yaml": "test_commands_are_such, as for what runs shapecheck",
+    "py": "test_the_comment_shown_keeps_a_finding_back",
+    "log": "test_pytest_plugin.py",
+    "jsonc": "test_the_keys_shown_are_those_of_the_format",
+    "shell-session": "tests/compiler/test_compiler.py",
+}
+"""What looks at the blocks of each language; in other languages stand settings of other programs."""
+PROGRAMS = ("python", "pycon", "py", "console", "shell", "shell-session", "bash", "zsh", "sh", "powershell", "doctest")
 
 
 class Block(NamedTuple):
@@ -175,12 +191,75 @@ def test_the_hooks_shown_are_there() -> None:
     assert re.findall(r"shapecheck\S*\b", block.body) == offered
 
 
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_no_block_escapes(page: Path) -> None:
+    """A block that is indented, or has no language, would not be found; one in another language would not be run."""
+    text = page.read_text()
+    fences = re.findall(r"^[ \t>]*(?:```|~~~)", text, re.MULTILINE)
+    found = [each[1] for each in BLOCK.finditer(text)]
+    assert len(fences) == 2 * len(found)
+    assert [language for language in found if language in PROGRAMS and language not in RUN_BY] == []
+    assert "shell-session" not in found or page.name == "compiler.md"
+
+
+def test_no_page_escapes() -> None:
+    """What is not run here is made of the rules, and held to them by test_rule_pages.py."""
+    assert {*DOCS.rglob("*.md")} == {*PAGES, *rule_pages.FOLDER.iterdir()} - {README}
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Yield each command of the pages that shows no output, with where it stands."""
+    for block in blocks("sh", "yaml"):
+        for line in block.body.splitlines():
+            if block.language == "sh" and block.page != README:
+                yield line, str(block)
+            elif found := re.search(r"\bshapecheck (?:check|fix|compile|explain|plan)\b.*", line):
+                yield found[0], str(block)
+
+
+@pytest.mark.parametrize(("command", "place"), list(commands()))
+def test_commands_are_such(command: str, place: str) -> None:
+    program, *words = shlex.split(command, comments=True)
+    if program == "shapecheck":
+        parse(words)
+    else:
+        assert program in ("pytest", "python", "pip", "pre-commit", "git"), f"{place}: make it one that is run, or checked here"
+
+
+def test_the_comment_shown_keeps_a_finding_back() -> None:
+    (block,) = blocks("py")
+    assert block.page.name == "suppression.md"
+    calls = CONTRACTS["paged_attention"].sample.partition("out =")[0] + block.body
+    assert [finding.code for finding in rule_pages.checked(calls, "SC102", "").report.findings] == []
+    without = rule_pages.checked(calls.replace("  # shapecheck: ignore[SC102]", ""), "SC102", "")
+    assert [finding.code for finding in without.report.findings] == ["SC102"]
+
+
+def test_the_keys_shown_are_those_of_the_format() -> None:
+    (block,) = blocks("jsonc")
+    _, output = executed_command("shapecheck check --unproven --output-format json examples")
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set[str]().union(*map(keys, value))
+        if not isinstance(value, dict):
+            return set()
+        named = {key: each for key, each in value.items() if re.fullmatch("[a-z_]+", key)}
+        return {*named, *set[str]().union(*(keys(each) for key, each in named.items() if key not in BY_NAME))}
+
+    assert {*re.findall(r'"(\w+)"', block.body)} == keys(json.loads(output)) | {"notes", "violating", "total", "example"} | {
+        "value", "origin", "path", "line", "message"
+    }  # fmt: skip
+
+
 # ---- tables
 
 
 def rules_table() -> str:
     lines = ["| Code | Name | What it demands | |", "|---|---|---|---|"]
-    lines += [f"| [{each.code}](rules/{each.code}.md) | {each.name} | {_demand(each)} | {_repair(each)} |" for each in explanations()]
+    lines += [
+        f"| [{each.code}](rules/{each.code}.md) | {each.name} | {_demand(each)} | {_repair(each)} |" for each in explanations()
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 
