@@ -23,14 +23,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from codemods import verdicts
 from codemods.arguments import overlay, parse
 from codemods.config import Configuration
+from codemods.evaluate import cases, entries, iteration, loops, machine, state
+from codemods.evaluate.arrays import contents
 from codemods.explain import Explanation, explanations
 from codemods.report import FORMATS
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS, PAGED_ATTENTION
 
 from . import rule_pages
+from .marked import complaints, source_of
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -39,6 +43,7 @@ PAGES = (README, *sorted(DOCS.glob("*.md")))
 ALL_PAGES = (*PAGES, *sorted(DOCS.glob("*/**/*.md")))
 BY_NAME = ("values", "counterexample", "verdicts")  # whose keys are those of the relation, or codes
 MARKED = re.MULTILINE | re.DOTALL
+ARRAYS = CONTRACTS["paged_attention"].sample.partition("out =")[0]
 BLOCK = re.compile(r"^```([\w-]+)\n(.*?)^```$", MARKED)
 RUN_BY = {
     "python": "test_python_does_what_the_page_says",
@@ -46,7 +51,7 @@ RUN_BY = {
     "console": "test_commands_print_what_the_page_says",
     "sh": "test_commands_are_such",
     "yaml": "test_commands_are_such, as for what runs shapecheck",
-    "py": "test_the_comment_shown_keeps_a_finding_back",
+    "py": "test_verdicts_are_those_that_the_page_says, test_the_comment_shown_keeps_a_finding_back",
     "log": "test_pytest_plugin.py",
     "jsonc": "test_the_keys_shown_are_those_of_the_format",
     "shell-session": "tests/compiler/test_compiler.py",
@@ -85,9 +90,9 @@ def setup_commands() -> list[str]:
     return [line for block in blocks_of(README, "sh") for line in block.body.splitlines()]
 
 
-def marked(name: str) -> str:
-    """Return the table of that name, on the page of that name."""
-    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", (DOCS / f"{name}.md").read_text(), MARKED)
+def marked(name: str, page: str = "") -> str:
+    """Return the table of that name, on the page of that name, or another."""
+    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", (DOCS / f"{page or name}.md").read_text(), MARKED)
     assert found is not None
     return found[1]
 
@@ -202,6 +207,10 @@ def test_no_block_escapes(page: Path) -> None:
     assert "shell-session" not in found or page.name == "compiler.md"
 
 
+def test_py_stands_where_it_is_judged() -> None:
+    assert {block.page.name for block in blocks("py")} == {"suppression.md", "verdicts.md"}
+
+
 def test_no_page_escapes() -> None:
     """What is not run here is made of the rules, and held to them by test_rule_pages.py."""
     assert {*DOCS.rglob("*.md")} == {*PAGES, *rule_pages.FOLDER.iterdir()} - {README}
@@ -227,12 +236,34 @@ def test_commands_are_such(command: str, place: str) -> None:
 
 
 def test_the_comment_shown_keeps_a_finding_back() -> None:
-    (block,) = blocks("py")
-    assert block.page.name == "suppression.md"
-    calls = CONTRACTS["paged_attention"].sample.partition("out =")[0] + block.body
+    (block,) = blocks_of(DOCS / "suppression.md", "py")
+    calls = ARRAYS + block.body
     assert [finding.code for finding in rule_pages.checked(calls, "SC102", "").report.findings] == []
     without = rule_pages.checked(calls.replace("  # shapecheck: ignore[SC102]", ""), "SC102", "")
     assert [finding.code for finding in without.report.findings] == ["SC102"]
+
+
+@pytest.mark.parametrize("block", blocks_of(DOCS / "verdicts.md", "py"), ids=str)
+def test_verdicts_are_those_that_the_page_says(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(ARRAYS + block.body)
+    assert "#:" in block.body
+    assert complaints(source_of(path), tmp_path) == []
+
+
+def test_the_bounds_shown_are_those_of_the_code() -> None:
+    shown = [int(number.replace(",", "")) for number in re.findall(r"^\| ([\d,]+) ", marked("bounds", "verdicts"), re.MULTILINE)]
+    assert shown == [
+        machine.MAX_STEPS,
+        entries.FILE_STEPS,
+        machine.MAX_DEPTH,
+        loops.MAX_ROUNDS,
+        iteration.MAX_ELEMENTS,
+        cases.MAX_CASES,
+        state.MAX_ALTERNATIVES,
+        verdicts.MAX_COMBINATIONS,
+    ]
+    assert iteration.MAX_ELEMENTS == contents.LIMIT
 
 
 def test_the_keys_shown_are_those_of_the_format() -> None:
