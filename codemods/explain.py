@@ -100,7 +100,7 @@ def explain(code: str) -> str:
     known = {each.code: each for each in explanations()}
     if (found := code_of(code)) is None:
         raise KeyError(no_rule(code))
-    return "\n".join(_lines(known[found])) + "\n"
+    return as_text(known[found])
 
 
 def explain_all() -> str:
@@ -204,6 +204,11 @@ def _repairs(fix: Fix | Cast | Resize) -> Iterator[str]:
                 clamps = ", also in place of a clamp such as `min(16, n)`" if fix.computed.limit else ""
                 function = f"`shapecheck.{fix.computed.function}`"
                 yield f"With `--unsafe-fixes`, {function} where the sizes are known at run time only{clamps}."
+
+
+def as_text(explanation: Explanation) -> str:
+    """Return an explanation for a terminal, or another place that knows no markup."""
+    return "".join(f"{line}\n" for line in _lines(explanation))
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

@@ -150,8 +150,8 @@ RAGGED_TPU_RULES = (
         argument="q",
         on_tpu=True,
         example=Example(
-            {", num_kv_pages_per_block=8, num_queries_per_block=32": ""},
-            {", num_kv_pages_per_block=8, num_queries_per_block=32": ""},
+            {"\n    num_kv_pages_per_block=8, num_queries_per_block=32,": ""},
+            {"\n    num_kv_pages_per_block=8, num_queries_per_block=32,": ""},
             chip="v3",
             moved_to="v4",
         ),

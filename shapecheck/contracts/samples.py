@@ -80,7 +80,8 @@ cu_q_lens = jnp.array([0, 16, 32, 48, 64], jnp.int32)
 num_seqs = jnp.array([4], jnp.int32)
 
 out = ragged_paged_attention(
-    q, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs, num_kv_pages_per_block=8, num_queries_per_block=32
+    q, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs,
+    num_kv_pages_per_block=8, num_queries_per_block=32,
 )
 """
 
@@ -88,7 +89,7 @@ out = ragged_paged_attention(
 def narrow(argument: str, literal: str, dtype: str = "int16") -> Example:
     """Return the example of an array of another dtype than int32: its literal in the sample, and the cast that repairs it."""
     failing = {f"{literal}, jnp.int32": f"{literal}, jnp.{dtype}"}
-    return Example(failing, {**failing, f"{argument}, ": f"{argument}.astype(jnp.int32), "})
+    return Example(failing, {**failing, f" {argument},": f" {argument}.astype(jnp.int32),"})
 
 
 ONE_QUANTIZED = Example(
@@ -97,7 +98,7 @@ ONE_QUANTIZED = Example(
             "import jax.numpy as jnp\n"
             "from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor\n"
         ),
-        "k_pages, v_pages, lengths": ("QuantizedTensor(k_pages.astype(jnp.int8), jnp.ones((4, 64, 32, 1))), v_pages, lengths"),
+        "lengths = jnp": "k_pages = QuantizedTensor(k_pages.astype(jnp.int8), jnp.ones((4, 64, 32, 1)))\nlengths = jnp",
     }
 )
 """Quantized keys beside plain values."""
