@@ -56,13 +56,19 @@ def through_the_front_door(program: str) -> str:
 
 
 @cache
-def refusal(program: str) -> ContractError | None:
-    """Return how the front door refuses a program; its values are looked at."""
+def refusal(program: str, *, traced: bool = False) -> ContractError | None:
+    """Return how the front door refuses a program; its values are looked at, but where it is only traced."""
+    import jax
+
+    code = compile(through_the_front_door(program), FILE, "exec", dont_inherit=True)
     namespace: dict[str, Any] = {"__name__": "example"}
     previous = os.environ.get("SHAPECHECK_VALUES")
     os.environ["SHAPECHECK_VALUES"] = "1"
     try:
-        exec(compile(through_the_front_door(program), FILE, "exec", dont_inherit=True), namespace)
+        if traced:
+            jax.eval_shape(lambda: exec(code, namespace))
+        else:
+            exec(code, namespace)
     except ContractError as error:
         return error
     finally:

@@ -22,7 +22,9 @@ import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
 
 {_ARRAYS}
-out = paged_attention(q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=12)
+out = paged_attention(
+    q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=12
+)
 """
 
 ON_A_MESH = f"""\
@@ -65,7 +67,9 @@ import jax.numpy as jnp
 from ejkernel.kernels._pallas.tpu.page_attention import page_attention
 
 {_ARRAYS}
-out = page_attention(q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=12)
+out = page_attention(
+    q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=12
+)
 """
 
 RAGGED = """\
