@@ -20,12 +20,14 @@ from codemods.files import discover
 from codemods.report import render
 from codemods.words import Words
 from shapecheck import ContractError
+from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 from shapecheck.contracts.ragged_paged_attention import PORTABLE_RAGGED_PAGED_ATTENTION
 from shapecheck.demands import OWN_CODE
 
 FOLDER = Path(__file__).parent.parent / "docs" / "rules"
 FILE = "example.py"
+_SPEAKER = re.compile(r" \(as Python [\d.]+\)")  # whose message it is
 _DOORS = {each.name: each for each in (PORTABLE_PAGED_ATTENTION, PORTABLE_RAGGED_PAGED_ATTENTION)}
 _KERNELS = re.compile(r"^from jax\.experimental\.pallas\.ops\.tpu\.\w+ import (\w*paged_attention)$", re.MULTILINE)
 
@@ -78,6 +80,25 @@ def refusal(program: str, *, traced: bool = False) -> ContractError | None:
     return None
 
 
+def said_by_jax(program: str) -> str:
+    """Return the error that tracing a program ends in, its first line; empty where there is none."""
+    import jax
+
+    code = compile(program, FILE, "exec", dont_inherit=True)
+    try:
+        jax.eval_shape(lambda: exec(code, {"__name__": "example"}))
+    except Exception as error:
+        words = "" if isinstance(error, ZeroDivisionError) else str(error).partition("\n")[0]  # Python's own words change
+        return f"{type(error).__name__}: {words}".removesuffix(": ")
+    return ""
+
+
+def is_traced(code: str, case: Case) -> bool:
+    """Say whether a case is a call of a kernel of JAX, of which more can be said than what a TPU makes of it."""
+    rules = CONTRACTS[case.kernel].rules if _KERNELS.search(case.failing) and case.kernel else ()
+    return any(rule.code == code and not rule.on_tpu and not rule.is_hint for rule in rules)
+
+
 def is_refused(code: str, kernel: str) -> bool:
     """Say whether the front door of a kernel refuses calls that break a rule on a machine without a TPU."""
     door = _DOORS.get(kernel)
@@ -113,12 +134,17 @@ def _example(code: str, case: Case) -> Iterator[str]:
     applicability = ""
     if case.in_source:
         run = checked(case.failing, code, case.chip)
-        told = [line for line in render(run, "concise").splitlines() if line.startswith(FILE)]
+        told = [_SPEAKER.sub("", line) for line in render(run, "concise").splitlines() if line.startswith(FILE)]
         options = f"{f' --chip {case.chip}' if case.chip else ''}{f' --select {code}' if severity(code) == 'hint' else ''}"
         yield from (f"`shapecheck check{options} {FILE}`:", "", *_block("text", "\n".join(told)), "")
         applicability = next((each.fix.applicability for each in run.report.findings if each.fix and each.fix.edits), "")
     else:
         yield from ("`check` cannot tell, as it takes what only a run knows.", "")
+    if is_traced(code, case):
+        said = said_by_jax(case.failing)
+        yield from (
+            ("What JAX says (0.10 to 0.12):", "", *_block("text", said), "") if said else ("JAX traces it without a word.", "")
+        )
     if code == OWN_CODE or is_refused(code, case.kernel):
         error = refusal(case.failing)
         values = " with `check_values=True`" if code.startswith("SC4") else ""
