@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from shapecheck.contracts import CONTRACTS
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
 from shapecheck.contracts.ragged_paged_attention import PORTABLE_RAGGED_PAGED_ATTENTION
 from shapecheck.demands import OWN_CODE
+from shapecheck.values import SETTING
 
 FOLDER = Path(__file__).parent.parent / "docs" / "rules"
 FILE = "example.py"
@@ -64,8 +64,7 @@ def refusal(program: str, *, traced: bool = False) -> ContractError | None:
 
     code = compile(through_the_front_door(program), FILE, "exec", dont_inherit=True)
     namespace: dict[str, Any] = {"__name__": "example"}
-    previous = os.environ.get("SHAPECHECK_VALUES")
-    os.environ["SHAPECHECK_VALUES"] = "1"
+    before, SETTING.on = SETTING.on, True
     try:
         if traced:
             jax.eval_shape(lambda: exec(code, namespace))
@@ -74,9 +73,7 @@ def refusal(program: str, *, traced: bool = False) -> ContractError | None:
     except ContractError as error:
         return error
     finally:
-        del os.environ["SHAPECHECK_VALUES"]
-        if previous is not None:
-            os.environ["SHAPECHECK_VALUES"] = previous
+        SETTING.on = before
     return None
 
 
