@@ -267,7 +267,7 @@ def test_the_bounds_shown_are_those_of_the_code() -> None:
 
 
 def test_the_keys_shown_are_those_of_the_format() -> None:
-    (block,) = blocks("jsonc")
+    (block,) = blocks_of(DOCS / "formats.md", "jsonc")
     _, output = executed_command("shapecheck check --unproven --output-format json examples")
 
     def keys(value: Any) -> set[str]:
