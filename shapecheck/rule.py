@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from shapecheck.chip import CHIP_FACTS
 from shapecheck.relation import Outcome, Relation, Values
@@ -101,8 +101,7 @@ class Resize:
     choices: Callable[[Values], Iterable[int]]
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A call that breaks one rule, and the call repaired, as edits to the sample of a contract.
 
     `explain`, the pages of the documentation and the tests are made of it.
@@ -116,7 +115,7 @@ class Example:
     """
 
     failing: Mapping[str, str]
-    repaired: Mapping[str, str] = field(default_factory=dict[str, str])
+    repaired: Mapping[str, str] = {}
     chip: str = ""
     moved_to: str = ""
 
