@@ -20,7 +20,7 @@ from shapecheck.arguments import ArrayArgument
 from shapecheck.axes import VARIADIC
 from shapecheck.contract import Contract
 from shapecheck.observe import NARROWED
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 _MISSING = object()
 

@@ -22,7 +22,8 @@ from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import Chip
 from shapecheck.contract import ON_TPU
-from shapecheck.relation import UNKNOWN, Relation
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation
 from shapecheck.rule import Rule, Verdict
 
 MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of

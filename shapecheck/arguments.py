@@ -9,7 +9,7 @@ from typing import Any
 
 from shapecheck.axes import UNNAMED, VARIADIC
 from shapecheck.dtypes import bits_of
-from shapecheck.relation import UNKNOWN, Values
+from shapecheck.outcome import UNKNOWN, Values
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from shapecheck.arguments import ArrayArgument
 from shapecheck.contract import Contract
-from shapecheck.relation import UNKNOWN, Values
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.rule import Verdict
 
 _PLAIN = (int, float, str, bool, type(None))

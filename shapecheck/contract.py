@@ -11,8 +11,9 @@ from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.axes import VARIADIC
 from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
 from shapecheck.measure import Measure, extremes
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.paths import root_of
-from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
+from shapecheck.relation import Relation, RelationError
 from shapecheck.rule import Fix, Rule, Verdict
 
 _REMEMBERED = 1024  # geometries
@@ -36,6 +37,8 @@ class Contract:
         split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
         others: the numbers that stand for elements of arrays, besides the least and the greatest of each, or in their place.
         values_parameter: the parameter by which a call asks for the rules about elements; empty where none does.
+        sample: the source of a legal call, which the examples of the rules are edits to.
+        sources: what the explanations of the rules were read off; Markdown.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -50,6 +53,8 @@ class Contract:
     split: Relation | None = None
     others: tuple[Measure, ...] = ()
     values_parameter: str = ""
+    sample: str = ""
+    sources: str = ""
 
     def __post_init__(self) -> None:
         for rule in self.rules:

@@ -9,7 +9,8 @@ from typing import TypeAlias
 from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
 from shapecheck.contract import Contract
-from shapecheck.relation import UNKNOWN, Relation
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation
 from shapecheck.rule import Rule, constantly, no_advice
 
 _Arrays: TypeAlias = Mapping[str, ArrayArgument]

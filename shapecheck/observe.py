@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import Chip, local_chip
 from shapecheck.contract import ON_TPU, Contract
+from shapecheck.outcome import UNKNOWN
 from shapecheck.paths import Key, elements, root_of
-from shapecheck.relation import UNKNOWN
 from shapecheck.symbolic import Symbolic
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}

@@ -19,7 +19,7 @@ from shapecheck.compiler_opinion import Opinion, opinions
 from shapecheck.contract import Contract
 from shapecheck.error import ContractError, contract_error, violations_of
 from shapecheck.observe import each_element, interpretation
-from shapecheck.relation import Values
+from shapecheck.outcome import Values
 from shapecheck.rule import Verdict
 
 _OUTPUT = "shapecheck"

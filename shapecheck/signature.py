@@ -16,7 +16,7 @@ from jaxtyping import AbstractDtype
 from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.axes import VARIADIC, axes_of
 from shapecheck.hints import alternatives, arrays_of, arrays_within, members
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

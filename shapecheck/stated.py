@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shapecheck.dtypes import DTYPES, SHORT_NAMES
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 if TYPE_CHECKING:
     from shapecheck.contract import Contract

@@ -13,8 +13,8 @@ from shapecheck.contract import ON_TPU, Contract
 from shapecheck.error import ContractError, Violation, contract_error, violations_of
 from shapecheck.measure import Arrays, Measure
 from shapecheck.observe import each_element, is_quantized, runs_on_tpu, sharding_note
+from shapecheck.outcome import UNKNOWN
 from shapecheck.paths import Key, root_of, spelled
-from shapecheck.relation import UNKNOWN
 
 VARIABLE = "SHAPECHECK_VALUES"
 """The variable of the environment that asks for these rules in every call."""

@@ -5,7 +5,8 @@ import pytest
 from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
 from shapecheck.contract import Contract
-from shapecheck.relation import UNKNOWN, Relation, RelationError
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation, RelationError
 from shapecheck.rule import Fix, Rule, Verdict
 
 

@@ -322,3 +322,21 @@ def test_on_a_tpu(request):
 def test_a_suite_without_calls_says_so(run) -> None:
     result = run("def test_nothing(): pass", "--shapecheck=")
     result.stdout.fnmatch_lines(["*= shapecheck =*", "no call of a kernel that has a contract"])
+
+
+def test_the_page_shows_what_is_listed(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "pytest.md").read_text()
+    listed = page.partition("```log\n")[2].partition("```")[0].replace("tests/test_decode.py", "test_suite.py").splitlines()
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run(
+        """
+def test_block():
+    attend()
+
+
+def test_megacore():
+    attend(megacore_mode="kv_head")
+""",
+        "--shapecheck=v5e,v5p",
+    )
+    result.stdout.fnmatch_lines([line.replace("[", "[[]").replace("...", "*") for line in listed], consecutive=True)

@@ -7,7 +7,7 @@ from codemods.check import summarise
 from codemods.files import Found, Problem
 from codemods.findings import Contexts, Value
 from codemods.report import render
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 from .fake_analysis import BAD, UNPROVEN, run_over
 

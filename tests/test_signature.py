@@ -12,7 +12,8 @@ import pytest
 from jaxtyping import Array, Float, Int, PyTree
 
 from shapecheck.arguments import ArrayArgument, Parameter
-from shapecheck.relation import UNKNOWN, RelationError
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import RelationError
 from shapecheck.signature import name_of, read_signature
 
 if TYPE_CHECKING:

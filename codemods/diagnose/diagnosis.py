@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from codemods.diagnose.pasted import Frame
 from shapecheck.chip import CHIPS, FIRST_GENERATION
 from shapecheck.contract import ON_TPU, Contract
-from shapecheck.relation import UNKNOWN, Values
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.rule import Fix, Rule, Verdict
 
 

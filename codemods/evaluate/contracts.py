@@ -21,7 +21,8 @@ from shapecheck.axes import axes_of
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.demands import Demand, relation, stated_contract
-from shapecheck.relation import UNKNOWN, RelationError
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import RelationError
 from shapecheck.rule import Rule
 
 if TYPE_CHECKING:

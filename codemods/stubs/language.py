@@ -13,7 +13,7 @@ from functools import cached_property
 
 from shapecheck.chip import CHIP_FACTS
 from shapecheck.contract import Contract
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 from shapecheck.rule import Rule
 
 TRUE, FALSE = ast.Constant(True), ast.Constant(False)

@@ -12,7 +12,8 @@ from shapecheck.contracts.memory import SPACES, Spaces
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION, PORTABLE_PAGED_ATTENTION
 from shapecheck.contracts.ragged_on_tpu import RAGGED_SPACES
 from shapecheck.contracts.ragged_paged_attention import PORTABLE_RAGGED_PAGED_ATTENTION, RAGGED_PAGED_ATTENTION
-from shapecheck.relation import Relation, Values
+from shapecheck.outcome import Values
+from shapecheck.relation import Relation
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Relation, Values
+from shapecheck.relation import Relation
 
 SMEM: Mapping[str, str] = {
     "lengths_bytes": "(batch_size + 127) // 128 * 512",

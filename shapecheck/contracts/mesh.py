@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from shapecheck.arguments import Parameter
+from shapecheck.outcome import Values
 from shapecheck.plan import divisors
-from shapecheck.relation import Relation, Values
-from shapecheck.rule import Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Example, Rule
 
 MESH_PARAMETERS = (
     Parameter("mesh", default=None),
@@ -76,6 +77,7 @@ MESH_RULES = (
         ),
         argument="heads_axis",
         advice=_axes,
+        example=Example({'heads_axis="heads"': 'heads_axis="model"'}),
     ),
     Rule(
         "SC206",
@@ -92,6 +94,7 @@ MESH_RULES = (
         ),
         argument="heads_axis",
         advice=_heads,
+        example=Example({"make_mesh((2, 4)": "make_mesh((2, 3)"}),
     ),
     Rule(
         "SC207",
@@ -101,6 +104,7 @@ MESH_RULES = (
         explanation="Each device takes as many rows as the others; pad the batch with rows of length 0.",
         argument="batch_axis",
         advice=_rows,
+        example=Example({"make_mesh((2, 4)": "make_mesh((3, 2)"}),
     ),
     Rule(
         "SC208",
@@ -110,5 +114,9 @@ MESH_RULES = (
         explanation="Each device takes as many pages as the others; their ids count from its own first page.",
         argument="pages_axis",
         advice=_pools,
+        example=Example(
+            {"(4, 64, 32": "(4, 63, 32", 'batch_axis="rows"': 'batch_axis="rows", pages_axis="rows"'},
+            {'batch_axis="rows"': 'batch_axis="rows", pages_axis="rows"'},
+        ),
     ),
 )

@@ -17,9 +17,11 @@ from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.contracts.remedies import BLOCK_FIX, shapes_of
+from shapecheck.contracts.samples import MULTI_QUERIES, ONE_QUANTIZED
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Fix, Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Example, Fix, Rule
 from shapecheck.symptom import BLOCK_SHAPE, Seen, Symptom
 
 _DEFAULT_QUERY_BLOCK = 4  # upstream's: legal for 4 queries only, by SC307
@@ -48,6 +50,8 @@ _ARRAYS = (
 )
 _QUERY_FIX = Fix("num_queries_per_compute_block", "query blocks", _query_blocks)
 
+_FOUR_PAGES = {"pages_per_compute_block=12": "pages_per_compute_block=4"}  # of 32 tokens: 128
+
 PLAIN_PAGES = Rule(
     "SC133",
     "quantized-pages",
@@ -59,6 +63,7 @@ PLAIN_PAGES = Rule(
     ),
     argument="k_pages",
     symptoms=(Symptom("Pytree for `in_specs` and `inputs` do not match.", Seen.NAMED),),
+    example=ONE_QUANTIZED,
 )
 
 _OWN = (
@@ -80,6 +85,7 @@ _OWN = (
                 " query_len={query_len}"
             ),
         ),
+        example=Example({"queries_per_compute_block=8": "queries_per_compute_block=16"}),
     ),
     PLAIN_PAGES,
     Rule(
@@ -94,6 +100,7 @@ _OWN = (
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, computed=None),
         symptoms=(Symptom("kv_seq_len_per_kv_compute_blk={...} should be a multiple of 128"),),
+        example=Example({"pages_per_compute_block=12": "pages_per_compute_block=6"}, _FOUR_PAGES),
     ),
     Rule(
         "SC301",
@@ -110,6 +117,7 @@ _OWN = (
             Symptom("head_dim={head_dim} should be a multiple of 128 if larger"),
             Symptom("Slice shape along dimension 3 must be aligned to tiling (128), but is {head_dim}", Seen.NAMED),
         ),
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC307",
@@ -124,6 +132,7 @@ _OWN = (
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
         symptoms=(Symptom(f"{BLOCK_SHAPE}("),),
+        example=Example({"queries_per_compute_block=8": "queries_per_compute_block=4"}),
     ),
 )
 
@@ -198,6 +207,7 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                         {"pages_per_compute_block": 0},
                     ),
                 ),
+                "example": Example({"pages_per_compute_block=12": "pages_per_compute_block=0"}, _FOUR_PAGES),
             },
             "SC401": {
                 "explanation": (
@@ -210,4 +220,9 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
         also=_OWN,
     ),
     aliases=PAGED_ATTENTION.aliases,
+    sample=MULTI_QUERIES,
+    sources=(
+        "`torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py` of torch_xla 2.6 to 2.9, run with"
+        " JAX 0.7.1 and libtpu 0.0.24"
+    ),
 )

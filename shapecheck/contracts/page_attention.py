@@ -14,6 +14,7 @@ from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.multi_queries_paged_attention import PLAIN_PAGES
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.contracts.samples import PAGE
 from shapecheck.relation import Relation
 from shapecheck.rule import no_advice
 from shapecheck.symptom import Symptom
@@ -76,4 +77,6 @@ PAGE_ATTENTION = replace(
             PLAIN_PAGES,
         ),
     ),
+    sample=PAGE,
+    sources="`ejkernel/kernels/_pallas/tpu/page_attention/_interface.py` of ejkernel 0.0.40 to 0.0.80",
 )

@@ -24,9 +24,10 @@ from shapecheck.contracts.remedies import (
     shape_of,
     shapes_of,
 )
+from shapecheck.contracts.samples import ON_A_MESH, ONE_QUANTIZED, PAGED, narrow
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
 from shapecheck.relation import Relation
-from shapecheck.rule import Cast, Rule
+from shapecheck.rule import Cast, Example, Rule
 from shapecheck.symptom import Seen, Symptom
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
@@ -55,6 +56,7 @@ RULES = (
         fix=HEADS_FIX,
         advice=kv_heads,
         symptoms=(Symptom("Number of Q heads must be divisible by number of KV heads. Got {num_q_heads} and {num_kv_heads}."),),
+        example=Example({"(4, 64, 32, 128)": "(5, 64, 32, 128)"}),
     ),
     Rule(
         "SC102",
@@ -75,6 +77,7 @@ RULES = (
                 " Got {pages_per_compute_block} and {pages_per_sequence}."
             ),
         ),
+        example=Example({"block=12": "block=16"}),
     ),
     Rule(
         "SC103",
@@ -88,6 +91,7 @@ RULES = (
         argument="v_pages",
         advice=shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
         symptoms=(Symptom("k_pages and v_pages must have the same shape. Got {k_pages_shape} and {v_pages_shape}"),),
+        example=Example({"v_pages, lengths": "v_pages[:, 1:], lengths"}),
     ),
     Rule(
         "SC104",
@@ -101,6 +105,7 @@ RULES = (
         argument="k_pages",
         advice=shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
         symptoms=(Symptom("head_dim of Q must be the same as that of K/V. Got {q_head_dim} and {k_pages_head_dim}."),),
+        example=Example({"64, 32, 128)": "64, 32, 256)"}),
     ),
     Rule(
         "SC105",
@@ -111,6 +116,7 @@ RULES = (
         argument="lengths",
         advice=shape_of("lengths", "batch_size"),
         symptoms=(Symptom("`lengths` and `q` must have the same batch size"),),
+        example=Example({"jnp.full((4,), 300": "jnp.full((3,), 300"}),
     ),
     Rule(
         "SC106",
@@ -121,6 +127,7 @@ RULES = (
         argument="page_indices",
         advice=shape_of("page_indices", "batch_size", "pages_per_sequence"),
         symptoms=(Symptom("`page_indices` and `q` must have the same batch size"),),
+        example=Example({"(4, 24)": "(3, 24)"}),
     ),
     Rule(
         "SC107",
@@ -135,6 +142,7 @@ RULES = (
         fix=Cast("lengths", "int32"),
         advice=lambda values: "lengths.astype(jnp.int32)",
         symptoms=(Symptom("The dtype of `lengths` must be int32. Got {lengths_dtype}"),),
+        example=narrow("lengths", "300"),
     ),
     Rule(
         "SC108",
@@ -153,6 +161,7 @@ RULES = (
                 Seen.NAMED,
             ),
         ),
+        example=narrow("page_indices", "24)"),
     ),
     Rule(
         "SC109",
@@ -173,6 +182,7 @@ RULES = (
             Symptom("too many values to unpack (expected 2)", Seen.RAISED, argument="page_indices"),
             Symptom("values to unpack (expected 2, got {page_indices_rank})", Seen.RAISED, argument="page_indices"),
         ),
+        example=Example({"q, k": "q[0], k"}),
     ),
     Rule(
         "SC110",
@@ -199,6 +209,7 @@ RULES = (
             ),
             Symptom("zero-size array to reduction operation max which has no identity", Seen.NAMED),
         ),
+        example=Example({"block=12": "block=0"}, {"block=12": "block=1"}),
     ),
     Rule(
         "SC111",
@@ -216,6 +227,7 @@ RULES = (
             Symptom("vector types must have positive constant sizes but got 0,", Seen.NAMED),
             Symptom("zero-size array to reduction operation max which has no identity", Seen.NAMED),
         ),
+        example=Example({"q, k": "q[..., :0, :], k"}),
     ),
     Rule(
         "SC112",
@@ -242,6 +254,7 @@ RULES = (
             Symptom("Pytree for `in_specs` and `inputs` do not match.", Seen.NAMED),
             Symptom("'tpu.enqueue_dma' op DMA source and target shape mismatch.", Seen.NAMED),
         ),
+        example=ONE_QUANTIZED,
     ),
     Rule(
         "SC113",
@@ -256,6 +269,7 @@ RULES = (
         fix=CAP_FIX,
         advice=lambda values: "any finite number but 0",
         silent=True,
+        example=Example({"block=12": "block=12, attn_logits_soft_cap=0.0"}, {"block=12": "block=12, attn_logits_soft_cap=None"}),
     ),
     Rule(
         "SC114",
@@ -269,6 +283,7 @@ RULES = (
         argument="mask_value",
         advice=lambda values: "leave it out: the default is -0.7 * float(jnp.finfo(jnp.float32).max)",
         silent=True,
+        example=Example({"block=12": "block=12, mask_value=0.0"}, {"block=12": "block=12, mask_value=-1e30"}),
     ),
     Rule(
         "SC115",
@@ -282,6 +297,7 @@ RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         silent=True,
+        example=Example({"q, k": "q.astype(jnp.int32), k"}),
     ),
     Rule(
         "SC201",
@@ -297,6 +313,10 @@ RULES = (
         symptoms=(
             Symptom("number of KV heads must be even when megacore_mode is 'kv_head'", values={"megacore_mode": "kv_head"}),
         ),
+        example=Example(
+            {"(4, 64": "(1, 64", "block=12": 'block=12, megacore_mode="kv_head"'},
+            {"(4, 64": "(1, 64", "block=12": 'block=12, megacore_mode="batch"'},
+        ),
     ),
     Rule(
         "SC202",
@@ -308,6 +328,18 @@ RULES = (
         fix=MODE_FIX,
         per_device=True,
         symptoms=(Symptom("batch size must be even when megacore_mode is 'batch'", values={"megacore_mode": "batch"}),),
+        example=Example(
+            {
+                "q, k": "q[:3], k",
+                "lengths, page_indices": "lengths[:3], page_indices[:3]",
+                "block=12": 'block=12, megacore_mode="batch"',
+            },
+            {
+                "q, k": "q[:3], k",
+                "lengths, page_indices": "lengths[:3], page_indices[:3]",
+                "block=12": 'block=12, megacore_mode="kv_head"',
+            },
+        ),
     ),
     Rule(
         "SC203",
@@ -318,6 +350,7 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         symptoms=(Symptom("megacore_mode must be one of ['kv_head', 'batch', None]"),),
+        example=Example({"block=12": 'block=12, megacore_mode="kv_heads"'}, {"block=12": 'block=12, megacore_mode="kv_head"'}),
     ),
     Rule(
         "SC204",
@@ -328,6 +361,9 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         silent=True,
+        example=Example(
+            {"block=12": 'block=12, megacore_mode="kv_head"'}, {"block=12": "block=12, megacore_mode=None"}, chip="v5e"
+        ),
     ),
     Rule(
         "SC401",
@@ -341,6 +377,7 @@ RULES = (
         argument="lengths",
         advice=most_tokens("pages_per_sequence"),
         silent=True,
+        example=Example({"300": "800"}),
     ),
     Rule(
         "SC402",
@@ -354,6 +391,7 @@ RULES = (
         argument="page_indices",
         advice=page_ids,
         silent=True,
+        example=Example({"zeros((4, 24)": "full((4, 24), 64"}),
     ),
     Rule(
         "SC507",
@@ -367,6 +405,7 @@ RULES = (
         ),
         argument="mask_value",
         silent=True,
+        example=Example({"block=12": "block=12, mask_value=-1.0"}, {"block=12": "block=12, mask_value=-1e30"}),
     ),
 )
 
@@ -386,6 +425,8 @@ PAGED_ATTENTION = Contract(
         "pages_dtype": ("k_pages_dtype", "v_pages_dtype"),
         "scales_dtype": ("k_pages_scales_dtype", "v_pages_scales_dtype"),
     },
+    sample=PAGED,
+    sources="`jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py` of JAX 0.10 to 0.12",
 )
 
 PORTABLE_PAGED_ATTENTION = replace(
@@ -412,5 +453,7 @@ PORTABLE_PAGED_ATTENTION = replace(
     elsewhere=Relation("implementation in ('interpret', 'xla')"),
     split=SPLIT,
     values_parameter="check_values",
+    sample=ON_A_MESH,
+    sources="`kernel.paged_attention`, which splits a call with `jax.shard_map`",
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from shapecheck.chip import FIRST_GENERATION, LANES
 from shapecheck.contracts.memory import spaces, used, within
 from shapecheck.relation import Relation
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 from shapecheck.symptom import BLOCK_SHAPE, HBM_FULL, NO_BROADCAST, SMEM_FULL, VMEM_FULL, Seen, Symptom
 
 HEADS: Mapping[str, str] = {
@@ -70,6 +70,7 @@ RAGGED_TPU_RULES = (
         argument="kv_pages",
         on_tpu=True,
         symptoms=(Symptom("Invalid vector register cast", Seen.NAMED, {"kv_pages_dtype": "float16"}),),
+        example=Example({"8, 128), jnp.bfloat16": "8, 128), jnp.float16"}),
     ),
     Rule(
         "SC304",
@@ -88,6 +89,10 @@ RAGGED_TPU_RULES = (
         argument="num_kv_pages_per_block",
         on_tpu=True,
         symptoms=NO_BROADCAST,
+        example=Example(
+            {"(64, 32, 8, 128)": "(64, 1, 8, 128)", "300": "20", "pages_per_block=8": "pages_per_block=1"},
+            {"(64, 32, 8, 128)": "(64, 1, 8, 128)", "300": "20", "pages_per_block=8": "pages_per_block=2"},
+        ),
     ),
     Rule(
         "SC305",
@@ -104,6 +109,7 @@ RAGGED_TPU_RULES = (
         advice=used(RAGGED_SPACES["smem"][0], Relation("smem_bytes")),
         on_tpu=True,
         symptoms=SMEM_FULL,
+        example=Example({"(4, 24)": "(4, 200_000)"}, chip="v5e"),
     ),
     Rule(
         "SC306",
@@ -121,6 +127,7 @@ RAGGED_TPU_RULES = (
         advice=used(RAGGED_SPACES["vmem"][0], Relation("limit_bytes", VMEM)),
         on_tpu=True,
         symptoms=VMEM_FULL,
+        example=Example({"queries_per_block=32": "queries_per_block=4096"}, chip="v5e"),
     ),
     Rule(
         "SC308",
@@ -137,6 +144,12 @@ RAGGED_TPU_RULES = (
         argument="q",
         on_tpu=True,
         symptoms=(Symptom("TPU version must be 4 or higher.", Seen.NAMED),),
+        example=Example(
+            {"\n    num_kv_pages_per_block=8, num_queries_per_block=32,": ""},
+            {"\n    num_kv_pages_per_block=8, num_queries_per_block=32,": ""},
+            chip="v3",
+            moved_to="v4",
+        ),
     ),
     Rule(
         "SC309",
@@ -151,6 +164,7 @@ RAGGED_TPU_RULES = (
         advice=used(RAGGED_SPACES["hbm"][0], Relation("hbm_bytes")),
         on_tpu=True,
         symptoms=HBM_FULL,
+        example=Example({"(64, 32, 8, 128)": "(300_000, 32, 8, 128)"}, chip="v5e"),
     ),
     Rule(
         "SC310",
@@ -175,6 +189,7 @@ RAGGED_TPU_RULES = (
             Symptom("Integer inputs with bitwidth 16 are not supported as matmul/accumulator inputs", Seen.NAMED),
             Symptom("Unsupported matmul RHS type on target", Seen.NAMED),
         ),
+        example=Example({"8, 128), jnp.bfloat16": "8, 128), jnp.uint8"}, chip="v5e"),
     ),
     Rule(
         "SC312",
@@ -188,6 +203,7 @@ RAGGED_TPU_RULES = (
         argument="kv_pages",
         on_tpu=True,
         symptoms=(Symptom("The last dim size is not 128 in original base memref", Seen.NAMED),),
+        example=Example({"128), jnp": "256), jnp"}),
     ),
     Rule(
         "SC313",
@@ -202,5 +218,9 @@ RAGGED_TPU_RULES = (
         argument="q",
         on_tpu=True,
         symptoms=(Symptom(f"{BLOCK_SHAPE}({{...}}), array shape ({{max_num_batched_tokens}}, {{num_q_heads}}, {{head_dim}})"),),
+        example=Example(
+            {"(64, 32, 128)": "(64, 8, 128)", "(64, 32, 8, 128), jnp.bfloat16": "(64, 32, 16, 128), jnp.float32"},
+            {"(64, 32, 128)": "(64, 16, 128)", "(64, 32, 8, 128), jnp.bfloat16": "(64, 32, 16, 128), jnp.float32"},
+        ),
     ),
 )

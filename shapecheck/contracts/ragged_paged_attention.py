@@ -19,9 +19,11 @@ from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTEN
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES
 from shapecheck.contracts.ragged_values import RAGGED_MEASURES, RAGGED_VALUE_RULES
 from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
+from shapecheck.contracts.samples import RAGGED, narrow
+from shapecheck.outcome import Values
 from shapecheck.plan import divisors
-from shapecheck.relation import Relation, Values
-from shapecheck.rule import Cast, Fix, Resize, Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Cast, Example, Fix, Resize, Rule
 from shapecheck.symptom import Seen, Symptom
 
 _ARRAYS = (
@@ -97,6 +99,9 @@ RULES = (
                 values={"num_combined_kv_heads": Relation("2 * heads")},
             ),
         ),
+        example=Example(
+            {"(64, 32, 128)": "(64, 30, 128)"}, {"(64, 32, 128)": "(64, 30, 128)", "(64, 32, 8, 128)": "(64, 32, 4, 128)"}
+        ),
     ),
     replace(
         _OF_JAX["SC104"],
@@ -105,6 +110,7 @@ RULES = (
         argument="kv_pages",
         advice=shape_of("kv_pages", "total_num_pages", "page_size", "num_combined_kv_heads", "head_dim"),
         symptoms=(Symptom("Q head_dim {q_head_dim} must be the same as that of K/V {kv_pages_head_dim}."),),
+        example=Example({"8, 128)": "8, 256)"}),
     ),
     replace(
         _OF_JAX["SC105"],
@@ -127,6 +133,7 @@ RULES = (
         fix=Cast("kv_lens", "int32"),
         advice=_as_int32("kv_lens"),
         symptoms=_INT32,
+        example=narrow("kv_lens", "300"),
     ),
     replace(
         _OF_JAX["SC108"],
@@ -170,6 +177,7 @@ RULES = (
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
         symptoms=_BLOCK_RANGE,
+        example=Example({"pages_per_block=8": "pages_per_block=0"}, {"pages_per_block=8": "pages_per_block=1"}),
     ),
     replace(
         _OF_JAX["SC111"],
@@ -180,6 +188,7 @@ RULES = (
         message="no axis but that of the tokens may be 0",
         explanation="Upstream checks nothing: an empty axis ends in a ZeroDivisionError, or in a block that has no elements.",
         symptoms=(),
+        example=Example({"(64, 32, 128)": "(64, 0, 128)"}),
     ),
     replace(
         _OF_JAX["SC113"],
@@ -191,6 +200,9 @@ RULES = (
         argument="soft_cap",
         fix=replace(CAP_FIX, parameter="soft_cap"),
         symptoms=(Symptom("soft_cap={soft_cap} must not be 0.0."),),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, soft_cap=0.0"}, {"pages_per_block=8": "pages_per_block=8, soft_cap=None"}
+        ),
     ),
     replace(
         _OF_JAX["SC114"],
@@ -201,8 +213,19 @@ RULES = (
             "tokens behind them, and those before the window. One that is near 0 is a hint, SC507. Minus infinity is unproven: "
             "where all tokens of a page block are hidden from a query, the kernel subtracts it from itself, which gives NaN."
         ),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, mask_value=0.0"},
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1e30"},
+        ),
     ),
-    replace(_OF_JAX["SC507"], relation=Relation(f"mask_value is None or not {STRONG_MASK_VALUE} < mask_value < 0")),
+    replace(
+        _OF_JAX["SC507"],
+        relation=Relation(f"mask_value is None or not {STRONG_MASK_VALUE} < mask_value < 0"),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1.0"},
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1e30"},
+        ),
+    ),
     replace(
         _OF_JAX["SC115"],
         relation=Relation("q_dtype in ('float32', 'bfloat16')"),
@@ -224,6 +247,7 @@ RULES = (
         ),
         argument="kv_pages",
         symptoms=(Symptom("assert num_combined_kv_heads % 2 == 0 AssertionError", Seen.RAISED),),
+        example=Example({"8, 128)": "7, 128)"}),
     ),
     Rule(
         "SC122",
@@ -241,6 +265,7 @@ RULES = (
         ),
         argument="kv_pages",
         symptoms=(Symptom("Not implemented: num_combined_kv_heads={num_combined_kv_heads} can not be XLA fully tiled."),),
+        example=Example({"(64, 32, 128)": "(64, 24, 128)", "8, 128)": "6, 128)"}, {"(64, 32, 128)": "(64, 24, 128)"}),
     ),
     Rule(
         "SC123",
@@ -256,6 +281,7 @@ RULES = (
                 values={"page_indices_max_num_seqs": Relation("offsets - 1")},
             ),
         ),
+        example=Example({"48, 64]": "64]"}),
     ),
     Rule(
         "SC124",
@@ -267,6 +293,7 @@ RULES = (
         fix=Cast("cu_q_lens", "int32"),
         advice=_as_int32("cu_q_lens"),
         symptoms=_INT32,
+        example=narrow("cu_q_lens", "64]"),
     ),
     Rule(
         "SC125",
@@ -280,6 +307,7 @@ RULES = (
         argument="num_seqs",
         advice=lambda values: "jnp.array([n], jnp.int32)",
         symptoms=(Symptom("num_seqs.shape={num_seqs_shape} must be (1,)"),),
+        example=Example({"[4]": "[4, 0]"}),
     ),
     Rule(
         "SC126",
@@ -301,6 +329,7 @@ RULES = (
                 Seen.NAMED,
             ),
         ),
+        example=narrow("num_seqs", "[4]", "float32"),
     ),
     Rule(
         "SC127",
@@ -314,6 +343,7 @@ RULES = (
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
         symptoms=_BLOCK_RANGE,
+        example=Example({"pages_per_block=8": "pages_per_block=32"}, {"pages_per_block=8": "pages_per_block=24"}),
     ),
     Rule(
         "SC128",
@@ -324,6 +354,10 @@ RULES = (
         argument="sliding_window",
         advice=lambda values: "at least 1, or None",
         symptoms=(Symptom("sliding_window={sliding_window} must be positive."),),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, sliding_window=0"},
+            {"pages_per_block=8": "pages_per_block=8, sliding_window=None"},
+        ),
     ),
     Rule(
         "SC129",
@@ -336,6 +370,10 @@ RULES = (
         symptoms=(
             Symptom("assert isinstance(k_scale, float) or k_scale is None AssertionError", Seen.RAISED, argument="k_scale"),
             Symptom("assert isinstance(v_scale, float) or v_scale is None AssertionError", Seen.RAISED, argument="v_scale"),
+        ),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, k_scale=1, v_scale=1"},
+            {"pages_per_block=8": "pages_per_block=8, k_scale=1.0, v_scale=1.0"},
         ),
     ),
     Rule(
@@ -350,6 +388,10 @@ RULES = (
         argument="v_scale",
         advice=lambda values: "1.0 for the one that is missing",
         symptoms=(Symptom("assert k.dtype == v.dtype AssertionError", Seen.RAISED),),
+        example=Example(
+            {"8, 128), jnp.bfloat16": "8, 128), jnp.int8", "pages_per_block=8": "pages_per_block=8, k_scale=0.5"},
+            {"8, 128), jnp.bfloat16": "8, 128), jnp.int8", "pages_per_block=8": "pages_per_block=8, k_scale=0.5, v_scale=1.0"},
+        ),
     ),
     Rule(
         "SC131",
@@ -360,6 +402,7 @@ RULES = (
         argument="num_queries_per_block",
         fix=_QUERY_BLOCK,
         symptoms=(Symptom("num_queries_per_block={num_queries_per_block} must be positive."),),
+        example=Example({"queries_per_block=32": "queries_per_block=0"}, {"queries_per_block=32": "queries_per_block=1"}),
     ),
     Rule(
         "SC132",
@@ -369,6 +412,10 @@ RULES = (
         explanation="Upstream raises a ValueError: 'vmem_limit_bytes=0 must be positive'.",
         argument="vmem_limit_bytes",
         symptoms=(Symptom("vmem_limit_bytes={vmem_limit_bytes} must be positive."),),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, vmem_limit_bytes=0"},
+            {"pages_per_block=8": "pages_per_block=8, vmem_limit_bytes=None"},
+        ),
     ),
     Rule(
         "SC301",
@@ -381,6 +428,7 @@ RULES = (
         ),
         argument="q",
         symptoms=(Symptom("assert shape[1] % arr.shape[1] == 0 AssertionError", Seen.RAISED),),
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC506",
@@ -389,6 +437,7 @@ RULES = (
         message="a block that is given alone is not used",
         explanation="Where one of the two blocks is None, upstream takes both from its table of tuned ones.",
         argument="num_kv_pages_per_block",
+        example=Example({", num_queries_per_block=32": ""}),
     ),
 )
 
@@ -408,6 +457,8 @@ RAGGED_PAGED_ATTENTION = Contract(
     ),
     rules=amended(RULES, {}, also=(*RAGGED_VALUE_RULES, *RAGGED_TPU_RULES)),
     others=RAGGED_MEASURES,
+    sample=RAGGED,
+    sources="`jax/experimental/pallas/ops/tpu/ragged_paged_attention/kernel.py` of JAX 0.10 to 0.12",
 )
 
 PORTABLE_RAGGED_PAGED_ATTENTION = replace(

@@ -13,7 +13,7 @@ from shapecheck.contracts.ragged_on_tpu import HEADS
 from shapecheck.contracts.remedies import most_tokens
 from shapecheck.measure import Arrays, Numbers
 from shapecheck.relation import Relation
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 from shapecheck.symptom import Seen, Symptom
 
 
@@ -108,6 +108,7 @@ RAGGED_VALUE_RULES = (
         advice=most_tokens("pages_per_seq"),
         silent=True,
         symptoms=(Symptom("must be greater or equal to min_pages_per_seq=", Seen.NAMED),),
+        example=Example({"300": "800"}),
     ),
     Rule(
         "SC402",
@@ -121,6 +122,7 @@ RAGGED_VALUE_RULES = (
         argument="page_indices",
         advice=page_ids,
         silent=True,
+        example=Example({"300": "760", "zeros((4, 24)": "full((4, 24), 64"}, {"300": "760"}),
     ),
     Rule(
         "SC403",
@@ -131,6 +133,7 @@ RAGGED_VALUE_RULES = (
         argument="num_seqs",
         silent=True,
         symptoms=(Symptom("num_seqs[0]={...} must be less or equal to max_num_seqs={page_indices_max_num_seqs}"),),
+        example=Example({"[4]": "[5]"}),
     ),
     Rule(
         "SC404",
@@ -144,6 +147,7 @@ RAGGED_VALUE_RULES = (
         argument="cu_q_lens",
         silent=True,
         symptoms=(Symptom("Total q tokens {...} must be less or equal to max_num_batched_tokens={max_num_batched_tokens}."),),
+        example=Example({"48, 64]": "48, 80]"}),
     ),
     Rule(
         "SC405",
@@ -158,6 +162,7 @@ RAGGED_VALUE_RULES = (
         argument="cu_q_lens",
         silent=True,
         symptoms=(Symptom("must be less or equal to kv_len={...} at sequence", Seen.NAMED),),
+        example=Example({"300": "8"}),
     ),
     Rule(
         "SC406",
@@ -173,6 +178,7 @@ RAGGED_VALUE_RULES = (
         argument="kv_lens",
         on_tpu=True,
         silent=True,
+        example=Example({"full((4,), 300": "array([0, 300, 300, 300]", "[0, 16": "[0, 0"}),
     ),
     Rule(
         "SC408",
@@ -188,6 +194,7 @@ RAGGED_VALUE_RULES = (
         ),
         argument="cu_q_lens",
         silent=True,
+        example=Example({"[0, 16": "[1, 16"}),
     ),
     Rule(
         "SC409",
@@ -208,5 +215,8 @@ RAGGED_VALUE_RULES = (
         argument="cu_q_lens",
         on_tpu=True,
         silent=True,
+        example=Example(
+            {"(64, 32, 8, 128)": "(64, 32, 32, 128)", "48, 64]": "64, 64]"}, {"(64, 32, 8, 128)": "(64, 32, 32, 128)"}
+        ),
     ),
 )

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from shapecheck.arguments import ArrayArgument
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Computed, Fix, Resize
 
 _MODES = ("kv_head", "batch", None)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-from shapecheck.relation import Values
+from shapecheck.outcome import Values
 
 Geometry: TypeAlias = dict[str, Any]
 """A call stated by the names of its axes, parameters and dtypes, as `shapecheck.judge` takes it."""

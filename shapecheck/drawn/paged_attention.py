@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shapecheck.drawn.drawing import Drawing, Geometry, drawn, larger, one_more_than_a_multiple, other_head_dim
+from shapecheck.outcome import Values
 from shapecheck.plan import divisors
-from shapecheck.relation import Values
 
 _QUANTIZED = "float32"  # the dtype of the scales
 

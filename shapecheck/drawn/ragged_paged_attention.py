@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shapecheck.drawn.drawing import Drawing, Geometry, drawn, larger, one_more_than_a_multiple, other_head_dim
-from shapecheck.relation import Values
+from shapecheck.outcome import Values
 
 _LEAST_HEADS = {"float32": 2, "bfloat16": 2, "int8": 4}  # combined ones, which fill a row of 32 bits
 
