@@ -3,6 +3,9 @@
 One compute block of K and of V of each row is all that is ever gathered, and none past the longest row.
 """
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import functools
@@ -73,7 +76,11 @@ def paged_attention_xla(
 
 def _tokens(pages: Pages, page_ids: jax.Array, valid: jax.Array) -> jax.Array:
     """Return one block of every sequence as f32`[batch_size, num_kv_heads, block_size, head_dim]`, 0 where not `valid`."""
-    blocks = jax.tree.map(lambda leaf: leaf.at[:, page_ids].get(mode="clip", wrap_negative_indices=False), pages)
+
+    def gathered(leaf: jax.Array) -> jax.Array:
+        return leaf.at[:, page_ids].get(mode="clip", wrap_negative_indices=False)
+
+    blocks = jax.tree.map(gathered, pages)
     if isinstance(blocks, QuantizedTensor):
         blocks = from_int8(blocks.weight, blocks.scales.astype(jnp.float32), jnp.float32)
     num_kv_heads, batch_size, _, _, head_dim = blocks.shape

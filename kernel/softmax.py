@@ -4,6 +4,9 @@ Everything is float32. Trip counts are fixed, and blocks that are not needed are
 differentiated in reverse. The backward pass computes a block again: to keep them all would be to gather the whole cache.
 """
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import functools
@@ -65,10 +68,15 @@ def over_blocks(
 
     @functools.partial(jax.checkpoint, prevent_cse=False)
     def step(index: jax.Array, softmax: Softmax) -> Softmax:
-        return lax.cond(is_needed(index), take_in, lambda _, softmax: softmax, index, softmax)
+        after: Softmax = lax.cond(is_needed(index), take_in, _unchanged, index, softmax)
+        return after
 
     # The lowest finite number and not -inf: infinities differ by NaN.
     rows = jnp.zeros_like(queries[..., 0])
     nothing_seen = Softmax(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(queries))
-    _, total, weighted = lax.fori_loop(0, count, step, nothing_seen)
-    return weighted / jnp.where(total > 0, total, 1)[..., None]
+    seen: Softmax = lax.fori_loop(0, count, step, nothing_seen)
+    return seen.weighted / jnp.where(seen.total > 0, seen.total, 1)[..., None]
+
+
+def _unchanged(_: jax.Array, softmax: Softmax) -> Softmax:
+    return softmax

@@ -31,7 +31,8 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
         raise TypeError(f"@contract decorates a function, not {function!r}{below}")
     model = named_function(function)
     guard = Guard(function, read_signature(function) if others else read_signature(function).of_arrays(), demands)
-    keying, accepted, found = next(iter(guard.recall.keyings), None), guard.recall.accepted, guard.recall.found
+    keying: Any = next(iter(guard.recall.keyings), None)  # where it is None, no call is known at once
+    accepted, found = guard.recall.accepted, guard.recall.found
     about_values, asked_by = bool(guard.contract.about_values.rules), guard.contract.values_parameter
     accepts_result = guard.recall.accepts_result if guard.asks_for_result else _accepts_any
 
@@ -44,8 +45,8 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
             return function(*args, **kwargs)
         try:
             try:
-                key, arguments = keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
-                acceptance = accepted[key]
+                key, arguments = keying(*args, **kwargs)
+                acceptance: Acceptance | None = accepted[key]
             except Exception:  # see `found`
                 arguments, acceptance = found(args, kwargs)
             if acceptance is None or (acceptance.is_conditional and not acceptance.holds()):
@@ -66,7 +67,7 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
 
     enforced.__name__ = name_of(function)
     enforced.__wrapped__ = function
-    enforced.__contract__ = guard.contract  # pyright: ignore[reportAttributeAccessIssue]
+    vars(enforced)["__contract__"] = guard.contract
     if all(hasattr(function, method) for method in _JIT_METHODS):
         for method in _JIT_METHODS:
             setattr(enforced, method, _ahead_of_time(getattr(function, method), guard))

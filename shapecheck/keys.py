@@ -121,7 +121,8 @@ def _is_text(value: Any) -> bool:
 
 def _is_equal_to_none_else(kind: type) -> bool:
     """Say whether a type is equal to itself alone: a metaclass may have it otherwise."""
-    return type_of(kind).__eq__ is type.__eq__
+    equality: Any = type_of(kind).__eq__
+    return equality is type.__eq__
 
 
 def _is_steady(value: Any) -> bool:

@@ -93,7 +93,8 @@ class Numbers:
             best = {"min": min, "max": max}[which]
             if not places:
                 return otherwise
-            return shown(given, values, *best(places, key=lambda each: self.number(given, values, *each)))
+            found: int = shown(given, values, *best(places, key=lambda each: self.number(given, values, *each)))
+            return found
 
         return Measure(name, origin, arrays, find, place or _indexed, self.needs, read_off)
 

@@ -58,7 +58,7 @@ def any_of(outcomes: Any) -> Outcome:
 
 def equal(left: Any, right: Any) -> Outcome:
     """Compare, looking into tuples: `(4, UNKNOWN)` differs from `(5, 1)` whatever the unknown is."""
-    if left is UNKNOWN or right is UNKNOWN:
+    if isinstance(left, _Unknown) or isinstance(right, _Unknown):  # not `is UNKNOWN`: mypy would take UNKNOWN to be `Any`
         return UNKNOWN
     if _is_tuple(left) and _is_tuple(right):
         return len(left) == len(right) and all_of(map(equal, left, right))

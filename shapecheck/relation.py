@@ -224,8 +224,8 @@ def _compile(node: ast.expr, text: str) -> _Term:
         case ast.BoolOp(op, operands):
             return _strict(last if isinstance(op, ast.And) else first, [_compile(operand, text) for operand in operands])
         case ast.Compare(left, ops, comparators):
-            operands = [_compile(operand, text) for operand in (left, *comparators)]
-            links = [_strict(_COMPARISONS[type(op)], [operands[i], operands[i + 1]]) for i, op in enumerate(ops)]
+            terms = [_compile(operand, text) for operand in (left, *comparators)]
+            links = [_strict(_COMPARISONS[type(op)], [terms[i], terms[i + 1]]) for i, op in enumerate(ops)]
             return lambda values: all_of(truth(link(values)) for link in links)
         case ast.IfExp(test, body, orelse):
             condition, yes, no = _condition(test, text), _compile(body, text), _compile(orelse, text)

@@ -48,7 +48,7 @@ def legal_calls(contract: str = "paged_attention", chip: str | None = None, *, m
 
 @st.composite
 def _nearly_legal(draw: st.DrawFn, contract: str, code: str, place: Chip | None, most: int) -> Geometry | None:
-    legal = draw(legal_calls(contract, place and place.name, most=most))
+    legal = draw(legal_calls(contract, None if place is None else place.name, most=most))
     change = _DRAWINGS[contract].breaks[code](draw, legal)
     if change is None:
         return None
