@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from codemods.codes import HINTS, code_of, known_codes
+from codemods.disk import read
 
 _PYPROJECT = "pyproject.toml"
 _TABLE = re.compile(r"""\s*(?:\[?\s*tool\s*\.\s*)?["']?shapecheck\b""")
@@ -79,8 +80,7 @@ class Configuration:
         """
         path = os.path.join(folder, _PYPROJECT)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data, _ = read(path)
         except OSError:  # mostly: there is none
             return None
         table = _table(path, data) if b"shapecheck" in data else None

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
-from codemods.files import NOTEBOOK, searchable
+from codemods.disk import is_file, read
+from codemods.files import below, searchable
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Value
@@ -58,7 +61,7 @@ class Scope:
 def _read(path: str) -> Source:
     """Read a file that is not part of the program; an empty one where that is not possible."""
     try:
-        return Source(path, Path(path).read_bytes())
+        return Source(path, read(path)[0])
     except OSError:
         return Source(path, b"")
 
@@ -138,7 +141,7 @@ class Program:
         """Return a file of the tree; None if it cannot be read or parsed."""
         if path not in self._sources:
             try:
-                data = Path(path).read_bytes()
+                data, _ = read(path)
                 if len(data) > MAX_MODULE_BYTES:
                     return None
                 source = Source(path, data)
@@ -172,10 +175,15 @@ class Program:
         member = re.escape(name.encode()) + rb"\b"
         attribute = rb"|\.\s*" + member if renamed else b""
         words = [re.compile(rb"\b" + module + rb"\b" + relative + attribute), re.compile(rb"\b" + member + rb"|import\s*\*")]
-        for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
+        own = os.path.realpath(beside)
+        for file in self._all_files:
             with suppress(OSError):
-                if not file.samefile(beside) and _has_all(searchable(str(file), file.read_bytes()), words):
-                    yield str(file)
+                if os.path.realpath(file) != own and _has_all(searchable(file, read(file)[0]), words):
+                    yield file
+
+    @cached_property
+    def _all_files(self) -> list[str]:
+        return [str(Path(file)) for file in below(str(self._root)) if not file.endswith(".pyi")]
 
     def absolute(self, statement: ast.ImportFrom, importer: str) -> str:
         """Return the absolute dotted name of the module that an import names, relative or not."""
@@ -194,7 +202,7 @@ class Program:
         """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""
         if path not in self._conftests:
             folders = (each for each in Path(path).parents if each == self._root or self._root in each.parents)
-            self._conftests[path] = [str(file) for folder in folders if (file := folder / "conftest.py").is_file()]
+            self._conftests[path] = [str(file) for folder in folders if is_file(str(file := folder / "conftest.py"))]
         return self._conftests[path]
 
     def declares(self, words: re.Pattern[bytes]) -> bool:
@@ -243,7 +251,7 @@ class Program:
         file = Path(path)
         folders: list[str] = []
         folder = file.parent
-        while (folder / "__init__.py").is_file() and folder != folder.parent:  # the parent of `.` is `.`
+        while is_file(str(folder / "__init__.py")) and folder != folder.parent:  # the parent of `.` is `.`
             folders.insert(0, folder.name)
             folder = folder.parent
         return ".".join(folders)
@@ -256,7 +264,7 @@ def _has_all(data: bytes, words: Iterable[re.Pattern[bytes]]) -> bool:
 def _import_root(path: str) -> str:
     """Return the folder that the top package of a file lies in."""
     folder = Path(path).parent
-    while (folder / "__init__.py").is_file() and folder != folder.parent:
+    while is_file(str(folder / "__init__.py")) and folder != folder.parent:
         folder = folder.parent
     return str(folder)
 
@@ -266,6 +274,6 @@ def _module_file(start: Path, module: str) -> str | None:
         return None
     base = start.joinpath(*module.split("."))
     for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
-        if candidate.is_file():
+        if is_file(str(candidate)):
             return str(candidate)
     return None

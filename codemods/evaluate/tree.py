@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codemods.callees import CALLEES
+from codemods.disk import read
 from codemods.evaluate.relevance import KERNELS, MUTATORS
 from codemods.evaluate.sharing import ANYTHING, Changes
 from codemods.nodes import nodes
@@ -69,7 +70,7 @@ class File:
     def read(cls, path: str) -> File | None:
         """Read a file; None if that is not possible."""
         try:
-            return cls(path, Path(path).read_bytes())
+            return cls(path, read(path)[0])
         except OSError:
             return None
 
