@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
@@ -53,21 +54,52 @@ def _check(options: Namespace) -> int:
     found, _ = _find(options)
     if not found.candidates and not found.problems:
         return _nothing(found, options, sys.stdout)
+    if options.compile:
+        return _check_and_compile(found, options)
+
+    def examine() -> Run:
+        from codemods.check import check
+
+        with _progress() as progress:
+            return check(found, progress.watching(_analysis()))
+
+    return _reported_once(found, options, examine)
+
+
+def _check_and_compile(found: Found, options: Namespace) -> int:
     from codemods.check import check
+    from codemods.compile import asking
+    from codemods.compiler import Compiler
 
     with _progress() as progress:
-        if not options.compile:
-            run, compiler = check(found, progress.watching(_analysis())), None
-        else:
-            from codemods.compile import asking
-            from codemods.compiler import Compiler
-
-            compiler = Compiler(asking(options, progress.compiling))
-            run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
-    _report(run, options, sys.stdout)
-    if compiler is not None and options.output_format in PEOPLE:
+        compiler = Compiler(asking(options, progress.compiling))
+        run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
+    _put(_rendered(run, options, sys.stdout), options, sys.stdout)
+    if options.output_format in PEOPLE:
         _emit(f"{compiler.closing_line}\n", sys.stdout)
     return _status(run, options)
+
+
+def _reported_once(found: Found, options: Namespace, examine: Callable[[], Run]) -> int:
+    """Report what there is to say of the files, as an earlier run did if nothing has changed since."""
+    if options.no_cache or options.paths == ["-"]:
+        run = examine()
+        _put(_rendered(run, options, sys.stdout), options, sys.stdout)
+        return _status(run, options)
+    from codemods.cache import Cache, Kept
+    from codemods.witness import Witness, watching
+
+    cache = Cache(found, (sorted(vars(options).items()), _appearance(options, sys.stdout)))
+    kept, witness = cache.recall(), None
+    if kept is None:
+        witness = Witness()
+        with watching(witness):
+            run = examine()
+        kept = Kept(_rendered(run, options, sys.stdout), _status(run, options))
+    _put(kept.report, options, sys.stdout)
+    if witness is not None and kept.status != _FAILED:  # who cannot read a file may be able to the next time
+        cache.keep(witness, kept)
+    return kept.status
 
 
 def _fix(options: Namespace) -> int:
@@ -100,7 +132,7 @@ def _fix(options: Namespace) -> int:
 
         color = _is_colored(sys.stdout)
         _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
-    _report(run, options, stream)
+    _put(_rendered(run, options, stream), options, stream)
     if options.add_ignores and options.output_format in PEOPLE:
         _emit(f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n", stream)
     if options.diff and changes and not options.exit_zero:
@@ -194,15 +226,20 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
         return _CLEAN
     from codemods.check import summarise
 
-    _report(summarise(found, [], []), options, stream)
+    _put(_rendered(summarise(found, [], []), options, stream), options, stream)
     return _CLEAN
 
 
-def _report(run: Run, options: Namespace, stream: TextIO) -> None:
+def _rendered(run: Run, options: Namespace, stream: TextIO) -> str:
+    color, width = _appearance(options, stream)
+    return render(run, options.output_format, color=color, width=width, statistics=options.statistics)
+
+
+def _appearance(options: Namespace, stream: TextIO) -> tuple[bool, int | None]:
+    """Say whether a report is in color, and how many columns there are for it, if it is to fit a terminal."""
     to_file = bool(options.output_file)
-    color = _is_colored(stream) and not to_file
     width = shutil.get_terminal_size().columns if stream.isatty() and not to_file else None
-    _put(render(run, options.output_format, color=color, width=width, statistics=options.statistics), options, stream)
+    return _is_colored(stream) and not to_file, width
 
 
 def _put(report: str, options: Namespace, stream: TextIO) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from codemods import disk
@@ -24,10 +25,12 @@ class Witness:
 
     Attributes:
         reliable: the answers can be told, and do not contradict each other.
+        renewed: some bear another stamp than before, and are the same nevertheless.
     """
 
     def __init__(self) -> None:
         self.reliable = True
+        self.renewed = False
         self._files: dict[str, _Record] = {}
         self._folders: dict[str, _Record] = {}
         self._kinds: dict[str, str] = {}
@@ -86,8 +89,19 @@ class Witness:
             return True
         if os.path.islink(path) or _digest(read(path)) != digest:
             return False
-        records[path] = _stamp(status), digest
+        records[path] = renewed = _stamp(status), digest
+        self.renewed |= bool(renewed[0])
         return True
+
+
+@contextmanager
+def watching(witness: Witness) -> Iterator[None]:
+    """Let a witness learn all that is asked of the file system."""
+    token = disk.WITNESS.set(witness)
+    try:
+        yield
+    finally:
+        disk.WITNESS.reset(token)
 
 
 def _data(path: str) -> bytes:

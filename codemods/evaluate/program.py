@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codemods.disk import is_file, read
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
-from codemods.disk import is_file, read
 from codemods.files import below, searchable
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
