@@ -10,7 +10,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from codemods.arguments import overlay, parse
 from codemods.config import ConfigError, Configuration
@@ -26,6 +26,22 @@ if TYPE_CHECKING:
 
 _CLEAN, _FINDINGS, _FAILED = 0, 1, 2
 _INTERRUPTED = 130  # as shells have it
+
+
+class Outcome(NamedTuple):
+    """What came of the files.
+
+    Attributes:
+        run: what there is to report.
+        status: the exit status.
+        closing: what is printed after the report.
+        repeatable: all that the run did was to look at the files.
+    """
+
+    run: Run
+    status: int
+    closing: str = ""
+    repeatable: bool = True
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,52 +70,43 @@ def _check(options: Namespace) -> int:
     found, _ = _find(options)
     if not found.candidates and not found.problems:
         return _nothing(found, options, sys.stdout)
-    if options.compile:
-        return _check_and_compile(found, options)
-
-    def examine() -> Run:
-        from codemods.check import check
-
-        with _progress() as progress:
-            return check(found, progress.watching(_analysis()))
-
-    return _reported_once(found, options, examine)
+    return _reported_once(found, options, sys.stdout, lambda: _examine(found, options))
 
 
-def _check_and_compile(found: Found, options: Namespace) -> int:
+def _examine(found: Found, options: Namespace) -> Outcome:
     from codemods.check import check
-    from codemods.compile import asking
-    from codemods.compiler import Compiler
 
     with _progress() as progress:
+        if not options.compile:
+            run = check(found, progress.watching(_analysis()))
+            return Outcome(run, _status(run, options))
+        from codemods.compile import asking
+        from codemods.compiler import Compiler
+
         compiler = Compiler(asking(options, progress.compiling))
         run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
-    _put(_rendered(run, options, sys.stdout), options, sys.stdout)
-    if options.output_format in PEOPLE:
-        _emit(f"{compiler.closing_line}\n", sys.stdout)
-    return _status(run, options)
+    closing = f"{compiler.closing_line}\n" if options.output_format in PEOPLE else ""
+    return Outcome(run, _status(run, options), closing, repeatable=False)
 
 
-def _reported_once(found: Found, options: Namespace, examine: Callable[[], Run]) -> int:
+def _reported_once(found: Found, options: Namespace, stream: TextIO, examine: Callable[[], Outcome]) -> int:
     """Report what there is to say of the files, as an earlier run did if nothing has changed since."""
-    if options.no_cache or options.paths == ["-"]:
-        run = examine()
-        _put(_rendered(run, options, sys.stdout), options, sys.stdout)
-        return _status(run, options)
     from codemods.cache import Cache, Kept
     from codemods.witness import Witness, watching
 
-    cache = Cache(found, (sorted(vars(options).items()), _appearance(options, sys.stdout)))
-    kept, witness = cache.recall(), None
-    if kept is None:
-        witness = Witness()
-        with watching(witness):
-            run = examine()
-        kept = Kept(_rendered(run, options, sys.stdout), _status(run, options))
-    _put(kept.report, options, sys.stdout)
-    if witness is not None and kept.status != _FAILED:  # who cannot read a file may be able to the next time
-        cache.keep(witness, kept)
-    return kept.status
+    cache = Cache(found, (sorted(vars(options).items()), _appearance(options, stream)))
+    uses_cache = not options.no_cache and options.paths != ["-"]
+    if uses_cache and (kept := cache.recall()):
+        _put(kept.report, options, stream)
+        return kept.status
+    with watching(witness := Witness()):
+        outcome = examine()
+    report = _rendered(outcome.run, options, stream)
+    _put(report, options, stream)
+    _emit(outcome.closing, stream)
+    if uses_cache and outcome.repeatable and outcome.status != _FAILED:  # who cannot read a file may be able to the next time
+        cache.keep(witness, Kept(report, outcome.status))
+    return outcome.status
 
 
 def _fix(options: Namespace) -> int:
@@ -110,6 +117,11 @@ def _fix(options: Namespace) -> int:
         if standard_input is not None and not options.diff:
             _emit(standard_input, sys.stdout)
         return _nothing(found, options, stream)
+    return _reported_once(found, options, stream, lambda: _repair(found, options, standard_input))
+
+
+def _repair(found: Found, options: Namespace, standard_input: bytes | None) -> Outcome:
+    """Repair the files, and print what is asked for beside the report."""
     write = None if options.diff else _write if standard_input is None else _leave
     with _progress() as progress:
         analyse = progress.watching(_analysis())
@@ -132,12 +144,13 @@ def _fix(options: Namespace) -> int:
 
         color = _is_colored(sys.stdout)
         _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
-    _put(_rendered(run, options, stream), options, stream)
-    if options.add_ignores and options.output_format in PEOPLE:
-        _emit(f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n", stream)
+    status = _status(run, options)
     if options.diff and changes and not options.exit_zero:
-        return max(_FINDINGS, _status(run, options))
-    return _status(run, options)
+        status = max(_FINDINGS, status)
+    closing = ""
+    if options.add_ignores and options.output_format in PEOPLE:
+        closing = f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n"
+    return Outcome(run, status, closing, repeatable=not (changes or options.add_ignores or options.adopt))
 
 
 def _compile(options: Namespace) -> int:
