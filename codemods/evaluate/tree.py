@@ -131,6 +131,16 @@ class File:
         return frozenset(name for match in found for name in match if name not in (b"", b"self", b"cls"))
 
     @cached_property
+    def sets_kernels(self) -> bool:
+        """Whether it may put something in the place of a kernel."""
+        return Words().occur_in(self.data) and not (self.lasting | self.patched).isdisjoint(KERNELS)
+
+    @cached_property
+    def disables_assertions(self) -> bool:
+        """Whether it turns the assertions of chex or the validators of attrs off."""
+        return _DISABLES.search(self.data) is not None
+
+    @cached_property
     def _reflects(self) -> bool:
         """Whether it may set attributes in another way than by assignments."""
         return any(word in self.data for word in _REFLECTING)
@@ -243,7 +253,7 @@ class Tree:
 
     def disables_assertions(self, path: str) -> bool:
         """Say whether a file turns the assertions of chex or the validators of attrs off, be it for a while."""
-        return any(_DISABLES.search(file.data) for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
+        return any(file.disables_assertions for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
 
     def attributes(self, name: str, path: str) -> frozenset[str]:
         """Return the attributes that other files may set of the objects of a class."""
@@ -253,13 +263,13 @@ class Tree:
 
     def replaced_kernels(self, path: str) -> Mapping[str, str]:
         """Return the kernels in the place of which a file puts something, for good or in the tests of `path`, and the file."""
-        real, words = os.path.realpath(path), Words()
+        real = os.path.realpath(path)
         conftests = self._conftests(real)
         known = {file.path: file for file in (*self._files.values(), *conftests) if file.path != real}
         return {
             kernel: file.path
             for file in known.values()
-            if words.occur_in(file.data) and not (file.lasting | file.patched).isdisjoint(KERNELS)
+            if file.sets_kernels
             for kernel in CALLEES
             if (kernel.rpartition(".")[2] in file.lasting or file in conftests) and _replaces(file, *kernel.rsplit(".", 1))
         }
