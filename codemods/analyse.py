@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import FITS, Callee
-from codemods.callers import find, importers
+from codemods.callers import Neighbours
 from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
@@ -24,6 +24,7 @@ from codemods.repairs.propose import Repairs
 from codemods.repairs.tree import Tree
 from codemods.source import Source, Span
 from codemods.suppress import may_suppress
+from codemods.surroundings import Surroundings
 from codemods.unreached import calls
 from codemods.values import Choice, Opaque, Reason
 from codemods.values import Value as AbstractValue
@@ -92,6 +93,7 @@ def analyse(
     unproven: bool = True,
     editable: Set[str] = frozenset(),
     geometries: bool = False,
+    around: Surroundings | None = None,
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
@@ -104,17 +106,19 @@ def analyse(
             may be about it.
         editable: the paths of further files that a repair may change.
         geometries: whether to say with which values each call is reached.
+        around: the files that are scanned together with these; none: there are no others.
         watch: is told the path of each file before it is executed.
 
     Returns:
         The call sites, and a finding for each rule at each of them that is violated, or unproven and asked for.
     """
-    program = Program(sources, root)
-    sites = find_sites(program, sources, root, watch or (lambda path: None))
+    around = around or Surroundings(sources, root)
+    program = around.program()
+    sites = find_sites(program, sources, around.neighbours, watch or (lambda path: None))
     like: dict[Hashable, Judge] = {}
     judges = {id(site): list(judges_of(site, chips, like)) for site in sites}
     explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
-    tree = Tree(program, {source.path for source in sources} | editable)
+    tree = Tree(program, {source.path for source in around.sources} | editable)
     literals = Literals(Origins(tree), [judge for group in judges.values() for judge in group])
     holders = {site.source.path: site.source for site in sites}
     repairs = {path: Repairs(source, literals) for path, source in holders.items()}
@@ -138,7 +142,7 @@ def analyse(
     return call_sites, findings
 
 
-def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: Callable[[str], None]) -> list[Site]:
+def find_sites(program: Program, sources: Sequence[Source], neighbours: Neighbours, watch: Callable[[str], None]) -> list[Site]:
     """Execute the files, then those that may call a function with a call site; return the call sites that are reached."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
@@ -164,11 +168,9 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
             for node in execution.unfinished:
                 unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))
 
-    for candidate in importers(sources, root):
-        program.tree.add_importer(candidate.path, candidate.data)
     execute(sources, (), FILE_STEPS)
     holders = {site.source.path: site.source for site in sites.values()}
-    callers = find(list(holders.values()), root, beside=sources)
+    callers = neighbours.callers(list(holders.values()))
     program.scan(callers.sources)
     execute(callers.sources, callers.names, min(FILE_STEPS, FILE_STEPS * len(sources) // max(1, len(callers.sources))))
     for site in sites.values():

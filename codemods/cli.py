@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from codemods.arguments import overlay, parse
 from codemods.config import ConfigError, Configuration
 from codemods.files import Candidate, Found, Stamp, discover, left_out, project_of, shown
+from codemods.pool import Died
 from codemods.report import PEOPLE, render
 from codemods.report.counts import Counts, closing_line, number
 from codemods.words import Words
@@ -57,6 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _FAILED
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except Died as error:
+        _emit(f"shapecheck: {error}\n", sys.stderr)
+        return _FAILED
     except Exception:  # a status of 1, Python's own, would say that there are findings
         import traceback
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from codemods.check import Analyse, Examination, Run, examine, parse, summarise
+from codemods.check import Analyse, Examination, Run, examine, load, summarise
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
@@ -43,11 +43,13 @@ def fix(
         unsafe: apply fixes that may change what the program means or costs as well.
         adopting: afterwards, let what is legal call the kernel by its front door, and state its contract.
     """
-    projects, errors = parse(found)
+    projects, errors = load(found)
     repairs: list[_Repair] = []
     for project, sources in projects.items():
         editing = partial(analyse, editable=found.others_of(project))
-        repairs.append(_Repair(examine(project, sources, editing), found, editing, unsafe))
+        original = examine(project, sources, editing)
+        errors += original.unreadable
+        repairs.append(_Repair(original, found, editing, unsafe))
     changes: list[Change] = []
     for repair in repairs:
         repair.run()

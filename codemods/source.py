@@ -88,6 +88,10 @@ class Source:
         """
         return parse(self.code.decode(), self.path)
 
+    def release(self) -> None:
+        """Let go of the syntax tree, which takes about forty times as much memory as the text; it is parsed again on demand."""
+        self.__dict__.pop("tree", None)
+
     @cached_property
     def code(self) -> bytes:
         """The text as the parser is to see it: of the same length."""

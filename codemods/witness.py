@@ -53,8 +53,18 @@ class Witness:
 
     def saw_ignored(self, groups: Mapping[str, Iterable[str]], ignored: Set[str]) -> None:
         for tree, paths in groups.items():
-            self._asked.setdefault(tree, []).extend(paths)
+            self._asked[tree] = sorted({*self._asked.get(tree, ()), *paths})
         self._ignored |= ignored
+
+    def join(self, other: Witness) -> None:
+        """Take over what another one saw that has started with all that this one had seen by then."""
+        self.reliable &= other.reliable
+        for own, others in ((self._files, other._files), (self._folders, other._folders)):
+            for path, record in others.items():
+                self.reliable &= own.setdefault(path, record)[1] == record[1]
+        for path, kind in other._kinds.items():
+            self.saw_kind(path, kind)
+        self.saw_ignored(other._asked, other._ignored)
 
     def sees_the_same(self, ignored: Callable[[Mapping[str, list[str]]], Set[str]]) -> bool:
         """Say whether every answer would be the same now; `ignored` asks git."""

@@ -31,6 +31,10 @@ class Words:
         """Say whether one of the names stands in `data` by itself, not as a part of a longer name."""
         return any(part in data for part in self._parts) and self._pattern.search(data) is not None
 
+    def all_in(self, data: bytes) -> frozenset[bytes]:
+        """Return those of the names that stand in `data` by themselves."""
+        return frozenset(self._pattern.findall(data))
+
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
         return re.compile(rb"\b(?:" + b"|".join(map(re.escape, self._names)) + rb")\b")

@@ -181,14 +181,14 @@ class TestValidity:
     def test_what_changes_during_the_run_is_looked_at_again(
         self, run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        find = codemods.analyse.find
+        find_sites = codemods.analyse.find_sites
 
         def meanwhile(*arguments: Any, **options: Any) -> Any:
             (project / "sizes.py").write_text("BLOCK = 12\n")
-            return find(*arguments, **options)
+            return find_sites(*arguments, **options)
 
         with monkeypatch.context() as patched:
-            patched.setattr(codemods.analyse, "find", meanwhile)
+            patched.setattr(codemods.analyse, "find_sites", meanwhile)
             run("check")
         assert run.analysed("check")
 

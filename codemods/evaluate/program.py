@@ -76,22 +76,32 @@ class Program:
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self.tree = Tree(self._imported)
-        self._sources: dict[str, Source] = {}
-        self._add(sources)
-        self.scanned = set(self._sources)
+        self._root = root
+        self._given = {source.path: source for source in sources}
+        self._import_roots = {path: _import_root(path) for path in self._given}
+        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._conftests: dict[str, list[str]] = {}
+        self._ids = itertools.count(1)
+        for source in self._given.values():
+            self.tree.add(source.path, source.text)
+        self._begin()
+
+    def restart(self) -> None:
+        """Forget all that was executed, and the modules that were read for it."""
+        self.tree.restart()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sources = dict(self._given)
+        self.scanned = set(self._given)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.running: set[str] = set()  # the modules that are being executed
         self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
-        self._root = root
         self._wide: dict[str, bool] = {}
-        self._import_roots = {path: _import_root(path) for path in self._sources}
-        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
-        self._found: dict[tuple[str, str], str | None] = {}
         self._interprets: dict[str, bool] = {}
-        self._conftests: dict[str, list[str]] = {}
-        self._ids = itertools.count(1)
         self._consumptions: dict[str, dict[int, Consumption]] = {}
         self.scopes: dict[int, Scope] = {}
         self.module_scopes: dict[str, int] = {}  # by path
@@ -139,7 +149,13 @@ class Program:
 
     def source(self, path: str) -> Source | None:
         """Return a file of the tree; None if it cannot be read or parsed."""
-        if path not in self._sources:
+        if path in self._sources:
+            source = self._sources[path]
+            try:
+                _ = source.tree
+            except SourceError:
+                return None
+        else:
             try:
                 data, _ = read(path)
                 if len(data) > MAX_MODULE_BYTES:
@@ -149,7 +165,7 @@ class Program:
             except (OSError, SourceError):
                 return None
             self._add([source])
-        return self._sources[path]
+        return source
 
     def find(self, module: str, importer: str) -> str | None:
         """Return the file of a module of the tree by its absolute dotted name; None for a foreign module."""
@@ -197,6 +213,12 @@ class Program:
         """Return the file of a module that is imported by this name, which begins with dots if it is relative."""
         name = module.lstrip(".")
         return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
+
+    def holds(self, module: str, importer: str) -> bool:
+        """Say whether an import executes something of the tree: the module, or a package around it."""
+        dots = module[: len(module) - len(module.lstrip("."))]
+        parts = module[len(dots) :].split(".")
+        return any(self._imported(dots + ".".join(parts[:end]), importer) for end in range(0 if dots else 1, len(parts) + 1))
 
     def conftests(self, path: str) -> list[str]:
         """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""

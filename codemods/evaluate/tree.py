@@ -171,6 +171,7 @@ class Tree:
     def __init__(self, find: Callable[[str, str], str | None]) -> None:
         self._find = find
         self._files: dict[str, File] = {}
+        self._first: dict[str, File] = {}  # those that were there before anything was executed
         self._names: dict[str, frozenset[str]] = {}
         self._above: dict[str, list[File]] = {}  # by folder
         self.changes: dict[tuple[str, bool], Changes] = {}  # see `changes_before`
@@ -181,6 +182,21 @@ class Tree:
         self._files[real] = File(real, data)
         self._names.clear()
         self.changes.clear()
+
+    def settle(self) -> None:
+        """Take the files that there are for those that are there before anything is executed."""
+        self._first = dict(self._files)
+
+    def restart(self) -> None:
+        """Forget the files that were added since then."""
+        if len(self._files) > len(self._first):
+            self._files = dict(self._first)
+            self._names.clear()
+        self.changes.clear()
+
+    def file(self, path: str) -> File:
+        """Return one of the files."""
+        return self._files[os.path.realpath(path)]
 
     def add_importer(self, path: str, data: bytes) -> None:
         """Take a file among those of the program that may import what is scanned, and what it imports itself."""
