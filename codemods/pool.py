@@ -73,7 +73,7 @@ def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Wor
         return _Worker(process, reads)
     status = 1
     try:  # whatever happens, this process must not go on as if it were the first
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stderr__.fileno() if sys.__stderr__ else 2)  # progress is not its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress is for the first one to show
         import pickle  # only where there are copies
 
         results = {each: work(item) for each, item in share}
