@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,7 +159,9 @@ def main() -> None:
         tools = options.tools.resolve() if options.tools else None
         measuring = Measuring(Path(work), tools, options.rounds, options.slow)
         checkouts = [each.resolve() for each in options.checkouts]
-        tree, sources = _without_calls(checkouts, measuring.work / "tree")
+        tree = measuring.work / "tree"
+        with get_context("fork").Pool(1) as elsewhere:  # the memory of this process counts as that of those that it starts
+            sources = elsewhere.apply(_without_calls, (checkouts, tree))
         chosen = _spread(sources, FILES)
         _no_call_sites(measuring, tree)
         _one_violation(measuring, _with_calls(chosen, measuring.work / "calls"), _copied(chosen, measuring.work / "plain"))
@@ -272,8 +275,8 @@ def _show(title: str, costs: Mapping[str, Cost], base: str) -> None:
     sys.stdout.flush()
 
 
-def _without_calls(checkouts: Sequence[Path], tree: Path) -> tuple[Path, list[Path]]:
-    """Copy the Python files that name no kernel; return the folder and those to which a call can be added."""
+def _without_calls(checkouts: Sequence[Path], tree: Path) -> list[Path]:
+    """Copy the Python files that name no kernel; return those to which a call can be added."""
     words = Words()
     fit: list[Path] = []
     for checkout in checkouts:
@@ -288,7 +291,7 @@ def _without_calls(checkouts: Sequence[Path], tree: Path) -> tuple[Path, list[Pa
             copy.write_bytes(data)
             if LEAST < len(data) < MOST and path.suffix == ".py" and _parses(data):
                 fit.append(copy)
-    return tree, fit
+    return fit
 
 
 def _parses(data: bytes) -> bool:

@@ -38,18 +38,20 @@ class Surroundings:
 
         A file that no other one imports, and that imports nothing of the tree, is a group. All others are one, in their order.
         """
+        program = self._program
+        files = {source.path: program.tree.file(source.path) for source in self.sources}
+        named = set[bytes]().union(*(file.imported for file in files.values()))
+        needed = {
+            path: {each for module in file.modules for each in program.executed_by(module, path)} for path, file in files.items()
+        }
+        of_others = set[str]().union(*needed.values())
         alone, together = list[list[Source]](), list[Source]()
-        names = set[bytes]().union(*(self._program.tree.file(source.path).imported for source in self.sources))
         for source in self.sources:
-            if self._is_alone(source.path, names):
-                alone.append([source])
-            else:
+            if needed[source.path] or source.path in of_others or files[source.path].stem in named:
                 together.append(source)
+            else:
+                alone.append([source])
         return [together, *alone] if together else alone
-
-    def _is_alone(self, path: str, imported: Collection[bytes]) -> bool:
-        file = self._program.tree.file(path)
-        return file.stem not in imported and not any(self._program.holds(module, path) for module in file.modules)
 
     @cached_property
     def _program(self) -> Program:

@@ -214,11 +214,13 @@ class Program:
         name = module.lstrip(".")
         return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
 
-    def holds(self, module: str, importer: str) -> bool:
-        """Say whether an import executes something of the tree: the module, or a package around it."""
+    def executed_by(self, module: str, importer: str) -> Iterator[str]:
+        """Yield the files of the tree that the import of a module executes: its own, and those of the packages around it."""
         dots = module[: len(module) - len(module.lstrip("."))]
         parts = module[len(dots) :].split(".")
-        return any(self._imported(dots + ".".join(parts[:end]), importer) for end in range(0 if dots else 1, len(parts) + 1))
+        for end in range(0 if dots else 1, len(parts) + 1):
+            if (found := self._imported(dots + ".".join(parts[:end]), importer)) is not None:
+                yield found
 
     def conftests(self, path: str) -> list[str]:
         """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""
