@@ -243,7 +243,7 @@ def _ignored_by_git(files: Iterable[File], wanted: set[str]) -> set[str]:
             for tree in file.trees:
                 groups.setdefault(tree, [])
             groups[file.trees[-1]].append(file.path)
-    if not groups:
+    if not any(exists(os.path.join(above, ".git")) for tree in groups for above in parents(tree)):
         return set()
     from codemods.git import ignored  # imports subprocess: most runs have nothing to ask
 

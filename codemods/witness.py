@@ -46,6 +46,9 @@ class Witness:
             self.reliable = False
 
     def saw_kind(self, path: str, kind: str) -> None:
+        above = os.path.dirname(path)
+        if not kind and above and not (self._kinds[above] if above in self._kinds else disk.kind(above)):
+            return  # most modules that are looked for are in packages that are not there: to know that is enough
         self.reliable &= self._kinds.setdefault(path, kind) == kind
 
     def saw_entries(self, folder: str, entries: Iterable[os.DirEntry[str]], status: os.stat_result) -> None:
