@@ -189,6 +189,8 @@ def examine(
     around = Surroundings(sources.values(), root)
     judge = partial(analyse, root=root, chips=chips, unproven=unproven, around=around)
     parts = spread(around.groups(), lambda group: _analysed(group, judge), lambda group: sum(len(each.text) for each in group))
+    for source in sources.values():  # also those that others were busy with
+        source.release()
     call_sites = [site for part in parts for site in part.call_sites]
     findings = [finding for part in parts for finding in part.findings]
     unreadable = {error.path: error for part in parts for error in part.unreadable}

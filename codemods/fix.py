@@ -175,9 +175,13 @@ class _Repair:
         def precedence(each: Finding) -> tuple[int, int, int, bool, int]:
             return order[each.path], each.call.start, -each.call.end, each.verdict is not Verdict.VIOLATED, each.span.start
 
+        last = ""
         for finding in sorted(self.current.kept, key=precedence):
             if not self._may_fix(finding):
                 continue
+            if finding.path != last and last in self.current.sources:
+                self.current.sources[last].release()
+            last = finding.path
             edits = edits_of([finding])
             if any(made.get(path) for path in self._careful.intersection(edits)):
                 continue
@@ -243,6 +247,8 @@ class _Repair:
         moves = moves_of(groups)
         self._refused = {key.moved(moves): reason for key, reason in self._refused.items()}
         self.fixed += [self._at_first(finding) for group in groups for finding in group.findings]
+        for source in before.sources.values():
+            source.release()
         for group in groups:
             for path, edits in group.edits.items():
                 self._origins.setdefault(path, []).append(origin(before.sources[path].text, edits))

@@ -48,8 +48,11 @@ def apply(source: Source, edits: Iterable[Edit]) -> Source:
     try:
         result = type(source)(source.path, source.restore(text))
         intact = result.text == text and _outline_without(taken, source) == _outline_without(put, result)
+        result.release()  # it has its turn with all others
     except SourceError as error:
         raise RewriteError(f"the result {error}") from None
+    finally:
+        source.release()
     if not intact:
         raise RewriteError("more would change than the fix says")
     return result
