@@ -68,9 +68,9 @@ class Cache:
         """Keep a report for later, and let go of the oldest where there are many."""
         with watching(witness), suppress(OSError):
             for name, module in [*sys.modules.items()]:
-                if name.startswith(_OWN) and (path := module.__file__):
+                if name.startswith(_OWN) and (path := getattr(module, "__file__", None)):
                     read(path)
-            if witness.reliable:
+            if witness.reliable and os.path.isabs(self._path):  # it is not where the user has no home
                 self._write(witness, kept)
                 _tidy(os.path.dirname(self._path))
 

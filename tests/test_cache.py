@@ -253,6 +253,13 @@ class TestDamage:
         assert run("check") == 1
         assert kept() == []
 
+    def test_a_user_without_a_home(self, run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setattr("os.path.expanduser", lambda path: path)
+        before = {*project.iterdir()}
+        assert run("check") == 1
+        assert {*project.iterdir()} == before
+
     def test_a_full_disk(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
