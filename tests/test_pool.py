@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -137,6 +138,40 @@ class TestRuns:
         status, several = cli.main(command), capsys.readouterr()
         monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
         assert (cli.main(command), capsys.readouterr()) == (status, several)
+
+
+SLOW = """\
+import os, sys, time
+from pathlib import Path
+from codemods import check, cli, pool
+
+def slow(sources, analyse):
+    Path(f"{os.getpid()}.started").touch()
+    time.sleep(60)
+
+check._analysed = slow
+pool._SHARE = 1
+os.sched_getaffinity = lambda _: {0, 1}
+sys.exit(cli.main(["fix", "a.py", "b.py"]))
+"""
+
+
+def test_control_c_ends_every_process(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(BAD)
+    run = subprocess.Popen(
+        [sys.executable, "-c", SLOW], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    for _ in range(1000):
+        if len([*tmp_path.glob("*.started")]) == 2:
+            break
+        time.sleep(0.05)
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.communicate(timeout=30) == (b"", b"")
+    assert run.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)
+    assert (tmp_path / "a.py").read_text() == BAD
 
 
 class TestGroups:
