@@ -89,8 +89,9 @@ class Source:
         return parse(self.code.decode(), self.path)
 
     def release(self) -> None:
-        """Let go of the syntax tree, which takes about forty times as much memory as the text; it is parsed again on demand."""
-        self.__dict__.pop("tree", None)
+        """Let go of what takes many times as much memory as the text; it is made again on demand."""
+        for name in ("tree", "line_starts"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def code(self) -> bytes:
@@ -200,4 +201,5 @@ def _decode(data: bytes, encoding: str) -> bytes:
         raise SourceError(f"cannot be decoded: {error}") from None
     if text.encode(encoding) != data:
         raise SourceError(f"does not survive a round trip through {encoding}")
-    return text.encode()
+    encoded = text.encode()
+    return data if encoded == data else encoded  # mostly: one copy is enough
