@@ -92,7 +92,7 @@ def check(checkout: Checkout) -> Run:
         RuntimeError: the checker gave no report.
     """
     # -P: a module of the checkout must not take the place of one of Python's own
-    command = [sys.executable, "-P", "-m", "codemods", "check", "--unproven", "--output-format", "json", "."]
+    command = [sys.executable, "-P", "-m", "codemods", "check", "--no-cache", "--unproven", "--output-format", "json", "."]
     project = str(Path(__file__).resolve().parent.parent)
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import FITS, Callee
-from codemods.callers import find, importers
+from codemods.callers import Neighbours
 from codemods.evaluate.entries import FILE_STEPS, Execution
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.program import Program
@@ -24,6 +24,7 @@ from codemods.repairs.propose import Repairs
 from codemods.repairs.tree import Tree
 from codemods.source import Source, Span
 from codemods.suppress import may_suppress
+from codemods.surroundings import Surroundings
 from codemods.unreached import calls
 from codemods.values import Choice, Opaque, Reason
 from codemods.values import Value as AbstractValue
@@ -31,7 +32,7 @@ from codemods.verdicts import Judge, Outcome, plain
 from shapecheck.chip import Chip
 from shapecheck.rule import Applicability, Rule, Verdict
 
-_CATCHING = frozenset({"TypeError", "Exception", "BaseException"})
+_CATCHES_ALL = frozenset({"Exception", "BaseException"})
 if TYPE_CHECKING:
     from codemods.known import Geometry
 
@@ -44,13 +45,13 @@ MAX_UNPROVEN = 32
 
 @dataclass
 class Site:
-    """A call expression and the executions that reach it; `unreached` says why none does."""
+    """A call expression and the executions that reach it; `unseen` says why there may be others, `unreached` why none does."""
 
     source: Source
     node: ast.Call
     callee: Callee
     arrived: list[Arrival] = field(default_factory=list[Arrival])
-    unfinished: bool = False
+    unseen: Reason | None = None
     unreached: Reason | None = None
 
     @cached_property
@@ -68,10 +69,17 @@ class Site:
         return all(each.expected for each in self.arrived)
 
     @cached_property
-    def tries(self) -> bool:
-        """Whether the call stands in a `try` that catches a TypeError."""
-        blocks = (block for block in nodes(self.source.tree, ast.Try, ast.TryStar) if any(map(_catches, block.handlers)))
-        return any(self.node in walk(statement) for block in blocks for statement in block.body)
+    def handlers(self) -> list[ast.ExceptHandler]:
+        """What catches the errors of the call where it stands, and does not raise them again."""
+        blocks = (block for block in nodes(self.source.tree, ast.Try, ast.TryStar) if block.handlers)
+        around = (block for block in blocks if any(self.node in walk(statement) for statement in block.body))
+        return [each for block in around for each in block.handlers if not isinstance(each.body[-1], ast.Raise)]
+
+    def catches(self, error: str) -> bool:
+        """Say whether one of these catches such an error, by the names that it is written with."""
+        names = _CATCHES_ALL | {error}
+        caught = (each.type and [part for part in walk(each.type) if isinstance(part, ast.Name)] for each in self.handlers)
+        return any(parts is None or any(part.id in names for part in parts) for parts in caught)
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,7 @@ def analyse(
     editable: Set[str] = frozenset(),
     geometries: bool = False,
     values: bool = False,
+    around: Surroundings | None = None,
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
@@ -106,17 +115,19 @@ def analyse(
         editable: the paths of further files that a repair may change.
         geometries: whether to say with which values each call is reached, for the compiler.
         values: whether to say it by the names of its contract, for people.
+        around: the files that are scanned together with these; none: there are no others.
         watch: is told the path of each file before it is executed.
 
     Returns:
         The call sites, and a finding for each rule at each of them that is violated, or unproven and asked for.
     """
-    program = Program(sources, root)
-    sites = find_sites(program, sources, root, watch or (lambda path: None))
+    around = around or Surroundings(sources, root)
+    program = around.program()
+    sites = find_sites(program, sources, around.neighbours, watch or (lambda path: None))
     like: dict[Hashable, Judge] = {}
     judges = {id(site): list(judges_of(site, chips, like)) for site in sites}
     explained = {Verdict.VIOLATED, Verdict.UNPROVEN} if unproven else {Verdict.VIOLATED}
-    tree = Tree(program, {source.path for source in sources} | editable)
+    tree = Tree(program, {source.path for source in around.sources} | editable)
     literals = Literals(Origins(tree), [judge for group in judges.values() for judge in group])
     holders = {site.source.path: site.source for site in sites}
     repairs = {path: Repairs(source, literals) for path, source in holders.items()}
@@ -141,7 +152,7 @@ def analyse(
     return call_sites, findings
 
 
-def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: Callable[[str], None]) -> list[Site]:
+def find_sites(program: Program, sources: Sequence[Source], neighbours: Neighbours, watch: Callable[[str], None]) -> list[Site]:
     """Execute the files, then those that may call a function with a call site; return the call sites that are reached."""
     wanted = {source.path for source in sources}
     sites: dict[tuple[int, str], Site] = {}
@@ -167,25 +178,22 @@ def find_sites(program: Program, sources: Sequence[Source], root: Path, watch: C
             for node in execution.unfinished:
                 unfinished.update(map(id, nodes(node, ast.Call) if isinstance(node, ast.Module) else walk(node)))
 
-    for candidate in importers(sources, root):
-        program.tree.add_importer(candidate.path, candidate.data)
     execute(sources, (), FILE_STEPS)
     holders = {site.source.path: site.source for site in sites.values()}
-    callers = find(list(holders.values()), root, beside=sources)
+    callers = neighbours.callers(list(holders.values()))
     program.scan(callers.sources)
     execute(callers.sources, callers.names, min(FILE_STEPS, FILE_STEPS * len(sources) // max(1, len(callers.sources))))
     for site in sites.values():
-        site.unfinished = id(site.node) in unfinished
+        site.unseen = BUDGET if id(site.node) in unfinished else program.changed_callees.get(id(site.node))
     seen = {*others, *(id(site.node) for site in sites.values())}
     unreached = ((source, node, callee) for source in sources for node, callee in calls(source.tree) if id(node) not in seen)
-    return [*sites.values(), *(_unreached(*each, unfinished=id(each[1]) in unfinished) for each in unreached)]
+    return [*sites.values(), *(_unreached(*each, BUDGET if id(each[1]) in unfinished else None) for each in unreached)]
 
 
-def _unreached(source: Source, node: ast.Call, callee: Callee, *, unfinished: bool) -> Site:
+def _unreached(source: Source, node: ast.Call, callee: Callee, unseen: Reason | None) -> Site:
     """Return a site of which nothing is known but its place."""
     nothing = Arrival((source.path, node), callee, (), {}, {}, (), expected=False, spread=True)
-    why = BUDGET if unfinished else Reason("no execution that the source shows reaches it")
-    return Site(source, node, callee, [nothing], unfinished, why)
+    return Site(source, node, callee, [nothing], unseen, unseen or Reason("no execution that the source shows reaches it"))
 
 
 def judges_of(site: Site, chips: tuple[Chip, ...], like: dict[Hashable, Judge]) -> Iterator[Judge]:
@@ -233,8 +241,9 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
     for rule in site.callee.rules:
         outcomes = list(_outcomes(rule, [judge for judge in judges if judge.applies(rule)]))
         of = {verdict: [outcome for _, outcome in outcomes if outcome.verdict is verdict] for verdict in Verdict}
-        if rule is FITS and of[Verdict.VIOLATED] and site.tries:
-            caught = replace(of[Verdict.VIOLATED][0], reason=Reason("the code around the call catches a TypeError"))
+        error = "TypeError" if rule is FITS else "" if rule.silent else "ValueError"  # by which the call fails
+        if error and of[Verdict.VIOLATED] and not site.expected and site.catches(error):
+            caught = replace(of[Verdict.VIOLATED][0], reason=Reason(f"the code around the call catches a {error}"))
             yield Judged(rule, Verdict.UNPROVEN, outcomes, caught)
         elif of[Verdict.VIOLATED] and not site.expected:
             yield Judged(rule, Verdict.VIOLATED, outcomes, of[Verdict.VIOLATED][0])
@@ -242,9 +251,8 @@ def _judge(site: Site, judges: Sequence[Judge]) -> Iterator[Judged]:
             continue  # a rule about what is not known of every execution has nothing to say unless it fails
         elif open_ := of[Verdict.UNPROVEN] or of[Verdict.VIOLATED]:
             yield Judged(rule, Verdict.UNPROVEN, outcomes, open_[0])
-        elif site.unfinished:
-            budget = replace(outcomes[0][1], reason=BUDGET)
-            yield Judged(rule, Verdict.UNPROVEN, outcomes, budget)
+        elif site.unseen is not None:
+            yield Judged(rule, Verdict.UNPROVEN, outcomes, replace(outcomes[0][1], reason=site.unseen))
         else:
             yield Judged(rule, Verdict.PROVEN, outcomes, outcomes[0][1])
 
@@ -263,16 +271,10 @@ def _outcomes(rule: Rule, judges: Sequence[Judge]) -> Iterator[tuple[Judge, Outc
         yield judge, outcome
 
 
-def _catches(handler: ast.ExceptHandler) -> bool:
-    """Say whether a handler catches a TypeError, by the names that it is written with."""
-    named = walk(handler.type) if handler.type is not None else []
-    return handler.type is None or any(isinstance(each, ast.Name) and each.id in _CATCHING for each in named)
-
-
 def _known(site: Site, judges: Sequence[Judge]) -> Iterable[Geometry]:
     from codemods.known import geometries  # with the compiler, which most runs do not need
 
-    return geometries(judges, unreached=site.unreached, unseen=BUDGET if site.unfinished else None)
+    return geometries(judges, unreached=site.unreached, unseen=site.unseen)
 
 
 def _values(judges: Sequence[Judge]) -> dict[str, list[Value]]:

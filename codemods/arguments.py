@@ -180,8 +180,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     group = compile_.add_argument_group("report")
     _add_chip(group)
     group.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    for each in (check, compile_):
-        add_compiler(each)
+    add_compiler(check, caches=False)
+    add_compiler(compile_)
 
     explain = _command(commands, "explain", "say what a code, or an error, means", _EXPLAIN_EXAMPLES)
     explain.add_argument(
@@ -283,6 +283,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         **_list("PATTERN", lambda pattern: exclusion(pattern, os.getcwd())),
         help="leave out files and folders of this name, or at this path",
     )
+    group.add_argument("--no-cache", action="store_true", help="look at everything anew, and keep nothing for the next run")
     group.add_argument("--force-exclude", action="store_true", help="leave them out also where they are named as a PATH")
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from codemods.config import Configuration
+from codemods.disk import read
 from codemods.evaluate.relevance import relevance
 from codemods.files import Candidate, discover, searchable
 from codemods.notebook import source_of
@@ -30,40 +30,47 @@ class Callers(NamedTuple):
     names: frozenset[str]
 
 
-def find(sources: Sequence[Source], root: Path, beside: Sequence[Source] = ()) -> Callers:
-    """Return the other files below `root` that may import a function of `sources` that reaches a kernel.
+class Neighbours:
+    """The other files below `root` that have the name of one of the modules in them, as a whole word.
 
-    Such a file has both the name of the function and that of its module in it, as whole words. Those that are known already
-    are `beside`.
+    Args:
+        sources: the modules.
+        root: the folder.
     """
-    exported = {source.path: _exported(source.tree) for source in sources}
-    names = frozenset[str]().union(*exported.values())
-    wanted = [(Words([_module(path)]), Words(map(str.encode, each))) for path, each in exported.items() if each]
-    if not names:
-        return Callers([], names)
-    known = {os.path.realpath(source.path) for source in (*sources, *beside)}
-    callers: list[Source] = []
-    for candidate in discover([str(root)], Configuration(), Words(name.encode() for name in names)).candidates:
-        fits = any(all(words.occur_in(searchable(candidate.path, candidate.data)) for words in pair) for pair in wanted)
-        if fits and len(callers) < MAX_CALLERS and os.path.realpath(candidate.path) not in known:
-            with suppress(SourceError):  # a file that nobody asked for may be broken
-                source = source_of(candidate.path, candidate.data)
-                _ = source.tree
-                callers.append(source)
-    return Callers(callers, names)
 
+    def __init__(self, sources: Collection[Source], root: Path) -> None:
+        stems = {_module(source.path) for source in sources}
+        known = {os.path.realpath(source.path) for source in sources}
+        words = Words(stems)
+        self.importers: list[Candidate] = []
+        self._naming: dict[str, frozenset[bytes]] = {}  # by path: the modules
+        for candidate in discover([str(root)], Configuration(), words).candidates:
+            if os.path.realpath(candidate.path) in known:
+                continue
+            self._naming[candidate.path] = words.all_in(searchable(candidate.path, candidate.data))
+            if len(self.importers) < MAX_IMPORTERS and any(map(words.occur_in, _IMPORT.findall(candidate.data))):
+                self.importers.append(candidate)
 
-def importers(sources: Sequence[Source], root: Path) -> Iterator[Candidate]:
-    """Return files below `root` that may import one of `sources`: what else they change is not known when it is executed."""
-    stems = {source.path: _module(source.path) for source in sources}
-    known = {os.path.realpath(path) for path in stems}
-    words = Words(stems.values())
-    found = (
-        candidate
-        for candidate in discover([str(root)], Configuration(), words).candidates
-        if os.path.realpath(candidate.path) not in known and any(map(words.occur_in, _IMPORT.findall(candidate.data)))
-    )
-    return itertools.islice(found, MAX_IMPORTERS)
+    def callers(self, sources: Collection[Source]) -> Callers:
+        """Return the files that may import a function of some of the modules that reaches a kernel.
+
+        Such a file has both the name of the function and that of its module in it, as whole words.
+        """
+        exported = {source.path: _exported(source.tree) for source in sources}
+        names = frozenset[str]().union(*exported.values())
+        wanted = [(_module(path), Words(map(str.encode, each))) for path, each in exported.items() if each]
+        callers: list[Source] = []
+        for path, modules in self._naming.items():
+            own = [words for module, words in wanted if module in modules]
+            if not own or len(callers) == MAX_CALLERS:
+                continue
+            with suppress(SourceError, OSError):  # a file that nobody asked for may be broken
+                data, _ = read(path)
+                if any(words.occur_in(searchable(path, data)) for words in own):
+                    source = source_of(path, data)
+                    _ = source.tree
+                    callers.append(source)
+        return Callers(callers, names)
 
 
 def _module(path: str) -> bytes:

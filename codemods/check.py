@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from codemods.callers import find
+from codemods.callers import Neighbours
 from codemods.codes import UNUSED, severity
 from codemods.evaluate.relevance import states_contract
 from codemods.files import NOTEBOOK, Candidate, Found, Project, shown
 from codemods.findings import CallSite, FileError, Finding, Note, Report
 from codemods.nodes import depth
 from codemods.notebook import source_of
+from codemods.pool import spread
 from codemods.source import Source, SourceError
 from codemods.suppress import Suppressions, skips_file
+from codemods.surroundings import Surroundings
 from shapecheck.chip import Chip, chip_of
 from shapecheck.rule import Verdict
 
@@ -42,7 +44,20 @@ class Analyse(Protocol):
         unproven: bool = True,
         editable: Set[str] = frozenset(),
         geometries: bool = False,
+        around: Surroundings | None = None,
     ) -> tuple[list[CallSite], list[Finding]]: ...
+
+
+_Judge: TypeAlias = Callable[[list[Source]], tuple[list[CallSite], list[Finding]]]
+
+
+class _Part(NamedTuple):
+    """What there is to say of some files; `unreadable` are those that cannot be parsed."""
+
+    call_sites: Sequence[CallSite] = ()
+    findings: Sequence[Finding] = ()
+    errors: Sequence[FileError] = ()
+    unreadable: Sequence[FileError] = ()
 
 
 class Run(NamedTuple):
@@ -76,10 +91,12 @@ class Examination:
 
     Attributes:
         judged: all that the analysis found.
+        errors: what went wrong with them.
         kept: what neither the settings nor a comment leave out, with what is unproven.
         silenced: what would be among `kept` but for a comment.
         selected: the settings leave out rules that were judged.
         notes: what to tell besides.
+        unreadable: the files that cannot be parsed, and are not among `sources`.
     """
 
     project: Project
@@ -91,6 +108,7 @@ class Examination:
     silenced: list[Finding] = field(default_factory=list[Finding])
     selected: bool = False
     notes: list[Note] = field(default_factory=list[Note])
+    unreadable: list[FileError] = field(default_factory=list[FileError])
 
     @property
     def findings(self) -> list[Finding]:
@@ -113,17 +131,18 @@ def check(found: Found, analyse: Analyse, compiler: Compiler | None = None) -> R
 
     A compiler is asked about the calls as well, each for the chips of its project.
     """
-    projects, errors = parse(found)
+    projects, errors = load(found)
     examined: list[Examination] = []
     for project, sources in projects.items():
         asked = project.settings.unproven or project.settings.strict
         editing = partial(analyse, editable=found.others_of(project))
         examined.append(examine(project, sources, editing, unproven=asked, compiler=compiler))
+    errors += [error for each in examined for error in each.unreadable]
     return summarise(found, examined, errors)
 
 
-def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileError]]:
-    """Return the files that can be parsed, by project and path, and an error for each of the others.
+def load(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileError]]:
+    """Return the files that can be read as text, by project and path, and an error for each of the others.
 
     Where a file states a contract of its own, the files of the run that may call its functions are among them.
     """
@@ -131,7 +150,7 @@ def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileErro
     errors: list[FileError] = []
     for candidate in found.candidates:
         try:
-            source = _parsed(candidate)
+            source = _source(candidate)
         except SourceError as error:
             errors.append(FileError(candidate.path, error.line, str(error), cell=error.cell))
         except Exception as error:
@@ -140,9 +159,10 @@ def parse(found: Found) -> tuple[dict[Project, dict[str, Source]], list[FileErro
             if source is not None:
                 projects.setdefault(candidate.project, {})[candidate.path] = source
     for project, sources in projects.items():
-        stating = [source for source in sources.values() if states_contract(source.tree)]
-        called_from = find(stating, Path(shown(project.root))).sources
-        sources |= {source.path: source for source in called_from if source.path in found.others}
+        if stating := [source for source in sources.values() if b"contract" in source.text and _states_contract(source)]:
+            called_from = Neighbours(stating, Path(shown(project.root))).callers(stating).sources
+            others = found.others
+            sources |= {source.path: source for source in called_from if source.path in others}
     return projects, errors
 
 
@@ -168,11 +188,20 @@ def examine(
     settings = project.settings
     chips = tuple(chip_of(name) for name in settings.chips)
     root = Path(shown(project.root))  # so that a module found below it has the path that its source has here
-    call_sites, findings, errors = _isolated(list(sources.values()), root, chips, partial(analyse, unproven=unproven))
+    around = Surroundings(sources.values(), root)
+    judge = partial(analyse, root=root, chips=chips, unproven=unproven, around=around)
+    parts = spread(around.groups(), lambda group: _analysed(group, judge), lambda group: sum(len(each.text) for each in group))
+    for source in sources.values():  # also those that others were busy with
+        source.release()
+    call_sites = [site for part in parts for site in part.call_sites]
+    findings = [finding for part in parts for finding in part.findings]
+    unreadable = {error.path: error for part in parts for error in part.unreadable}
+    sources = {path: source for path, source in sources.items() if path not in unreadable}
     if compiler is not None:
         call_sites, refused = compiler.judge(call_sites, chips)
         findings = [*findings, *refused]
-    result = Examination(project, sources, findings, errors)
+    errors = [error for part in parts for error in part.errors]
+    result = Examination(project, sources, findings, errors, unreadable=[*unreadable.values()])
     findings_of, sites_of = _by_path(findings), _by_path(call_sites)
     reports = cache(settings.reports)  # a file may have thousands of findings
     for path, source in sources.items():
@@ -221,47 +250,67 @@ def _passed_over(source: Source, line: int) -> Note:
     return Note(source.path, place.line, f"{cell}is IPython's, and not checked: put the call into a line of its own")
 
 
-def _parsed(candidate: Candidate) -> Source | None:
-    """Return the file, parsed; None where a comment asks to leave it alone."""
+def _states_contract(source: Source) -> bool:
+    try:
+        return states_contract(source.tree)
+    except SourceError:  # which is reported when the file has its turn
+        return False
+
+
+def _source(candidate: Candidate) -> Source | None:
+    """Return the file; None where a comment asks to leave it alone."""
     largest = _LARGEST * (10 if candidate.path.endswith(NOTEBOOK) else 1)  # of a notebook, most is output
     if len(candidate.data) > largest:
         raise SourceError(f"is not checked: larger than {largest // 1_000_000} MB")
     source = source_of(candidate.path, candidate.data)
-    return source if admits(source) else None
+    return None if skips_file(source) else source
 
 
-def admits(source: Source) -> bool:
-    """Say whether a file is to be checked: no comment asks to leave it alone.
+def _parse(source: Source) -> None:
+    """Parse a file.
 
     Raises:
-        SourceError: it cannot be parsed, or takes too much.
+        SourceError: that is not possible, or it is nested too deeply.
     """
-    if skips_file(source):
-        return False
-    levels, line = depth(source.tree)  # it is parsed now: here a failure is reported
+    levels, line = depth(source.tree)
     if levels > _DEEPEST:
         cell = source.cell_at(line)
         place = (line - cell.first + 1, cell.number) if cell else (line,)
         raise SourceError(f"is not checked: nested too deeply, {levels} levels", *place)
-    return True
 
 
-def _isolated(
-    sources: list[Source], root: Path, chips: tuple[Chip, ...], analyse: Analyse
-) -> tuple[list[CallSite], list[Finding], list[FileError]]:
+def _analysed(sources: list[Source], analyse: _Judge) -> _Part:
+    """Parse and analyse some files; one that cannot be parsed does not stop the others."""
+    parsed: list[Source] = []
+    unreadable: list[FileError] = []
+    for source in sources:
+        try:
+            _parse(source)
+            parsed.append(source)
+        except SourceError as error:
+            unreadable.append(FileError(source.path, error.line, str(error), cell=error.cell))
+        except Exception as error:
+            unreadable.append(_crash(source.path, error))
+    part = _isolated(parsed, analyse) if parsed else _Part()
+    for source in sources:
+        source.release()
+    return part._replace(unreadable=unreadable)
+
+
+def _isolated(sources: list[Source], analyse: _Judge) -> _Part:
     """Analyse the files together; should that crash, each by itself, so that one file costs no more than its own findings."""
     try:
-        call_sites, findings = analyse(sources, root=root, chips=chips)
+        call_sites, findings = analyse(sources)
     except Exception as error:
         if len(sources) == 1:
-            return [], [], [_crash(sources[0].path, error)]
+            return _Part(errors=[_crash(sources[0].path, error)])
     else:
-        return call_sites, findings, []
-    parts = [_isolated([source], root, chips, analyse) for source in sources]
-    return (
-        [site for part in parts for site in part[0]],
-        [finding for part in parts for finding in part[1]],
-        [error for part in parts for error in part[2]],
+        return _Part(call_sites, findings)
+    parts = [_isolated([source], analyse) for source in sources]
+    return _Part(
+        [site for part in parts for site in part.call_sites],
+        [finding for part in parts for finding in part.findings],
+        [error for part in parts for error in part.errors],
     )
 
 

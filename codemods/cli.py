@@ -7,12 +7,14 @@ import gc
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from codemods.arguments import overlay, parse
 from codemods.config import ConfigError, Configuration
 from codemods.files import Candidate, Found, Stamp, discover, left_out, project_of, shown
+from codemods.pool import Died
 from codemods.report import PEOPLE, render
 from codemods.report.counts import Counts, closing_line, number
 from codemods.report.terminal import is_colored, width
@@ -26,6 +28,22 @@ if TYPE_CHECKING:
 
 _CLEAN, _FINDINGS, _FAILED = 0, 1, 2
 _INTERRUPTED = 130  # as shells have it
+
+
+class Outcome(NamedTuple):
+    """What came of the files.
+
+    Attributes:
+        run: what there is to report.
+        status: the exit status.
+        closing: what is printed after the report.
+        repeatable: all that the run did was to look at the files.
+    """
+
+    run: Run
+    status: int
+    closing: str = ""
+    repeatable: bool = True
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,6 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _FAILED
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except Died as error:
+        _emit(f"shapecheck: {error}\n", sys.stderr)
+        return _FAILED
     except Exception:  # a status of 1, Python's own, would say that there are findings
         import traceback
 
@@ -54,38 +75,66 @@ def _check(options: Namespace) -> int:
     if options.add_ignores:
         return _fix(options)
     found, _ = _find(options)
-    baselines = _baselines(found, options)
-    if not found.candidates and not found.problems and baselines is None:
+    if not found.candidates and not found.problems and not _has_baseline(found, options):
         return _nothing(found, options, sys.stdout)
+    return _reported_once(found, options, sys.stdout, lambda: _examine(found, options))
+
+
+def _examine(found: Found, options: Namespace) -> Outcome:
     from codemods.check import check
 
+    baselines = _baselines(found, options)
+    closing = ""
     with _progress() as progress:
         if not options.compile:
-            run, compiler = check(found, progress.watching(_analysis())), None
+            run = check(found, progress.watching(_analysis()))
         else:
             from codemods.compile import asking
             from codemods.compiler import Compiler
 
             compiler = Compiler(asking(options, progress.compiling))
             run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
+            closing = f"{compiler.closing_line}\n" if options.output_format in PEOPLE else ""
     if baselines is not None:
         run = baselines.keep_new(run)
-    _report(run, options, sys.stdout)
-    if compiler is not None and options.output_format in PEOPLE:
-        _emit(f"{compiler.closing_line}\n", sys.stdout)
-    return _status(run, options)
+    return Outcome(run, _status(run, options), closing, repeatable=not (options.compile or options.write_baseline))
+
+
+def _reported_once(found: Found, options: Namespace, stream: TextIO, examine: Callable[[], Outcome]) -> int:
+    """Report what there is to say of the files, as an earlier run did if nothing has changed since."""
+    from codemods.cache import Cache, Kept
+    from codemods.witness import Witness, watching
+
+    cache = Cache(found, (sorted(vars(options).items()), _appearance(options, stream)))
+    uses_cache = not options.no_cache and options.paths != ["-"]
+    if uses_cache and (kept := cache.recall()):
+        _put(kept.report, options, stream)
+        return kept.status
+    with watching(witness := Witness()):
+        outcome = examine()
+    report = _rendered(outcome.run, options, stream)
+    _put(report, options, stream)
+    _emit(outcome.closing, stream)
+    if uses_cache and outcome.repeatable and outcome.status != _FAILED:  # who cannot read a file may be able to the next time
+        cache.keep(witness, Kept(report, outcome.status))
+    return outcome.status
 
 
 def _fix(options: Namespace) -> int:
     found, standard_input = _find(options)
     shows = options.diff or standard_input is not None  # standard output is for the patch or the file
     stream = sys.stderr if shows else sys.stdout
-    baselines = _baselines(found, options)
     if not found.candidates and not found.problems:
         if standard_input is not None and not options.diff:
             _emit(standard_input, sys.stdout)
         return _nothing(found, options, stream)
+    return _reported_once(found, options, stream, lambda: _repair(found, options, standard_input))
+
+
+def _repair(found: Found, options: Namespace, standard_input: bytes | None) -> Outcome:
+    """Repair the files, and print what is asked for beside the report."""
     write = None if options.diff else _write if standard_input is None else _leave
+    baselines = _baselines(found, options)
     with _progress() as progress:
         analyse = progress.watching(_analysis())
         if options.add_ignores:
@@ -109,12 +158,13 @@ def _fix(options: Namespace) -> int:
 
         color = is_colored(sys.stdout)
         _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
-    _report(run, options, stream)
-    if options.add_ignores and options.output_format in PEOPLE:
-        _emit(f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n", stream)
+    status = _status(run, options)
     if options.diff and changes and not options.exit_zero:
-        return max(_FINDINGS, _status(run, options))
-    return _status(run, options)
+        status = max(_FINDINGS, status)
+    closing = ""
+    if options.add_ignores and options.output_format in PEOPLE:
+        closing = f"comments {'would be ' if options.diff else ''}added to {number(len(changes), 'file')}\n"
+    return Outcome(run, status, closing, repeatable=not (changes or options.add_ignores or options.adopt))
 
 
 def _compile(options: Namespace) -> int:
@@ -193,10 +243,13 @@ def _find(options: Namespace) -> tuple[Found, bytes | None]:
     return Found((Candidate(shown(name), data, Stamp(0, 0, 0, 0), project),), (), files=1), data
 
 
+def _has_baseline(found: Found, options: Namespace) -> bool:
+    return options.write_baseline or any(file.project.settings.baseline for file in (*found.candidates, *found.rest))
+
+
 def _baselines(found: Found, options: Namespace) -> Baselines | None:
     """Return the baselines of the files; None where none is asked for."""
-    files = (*found.candidates, *found.others.values())
-    if not options.write_baseline and not any(file.project.settings.baseline for file in files):
+    if not _has_baseline(found, options):
         return None
     from codemods.baseline import Baselines
 
@@ -232,15 +285,19 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
         return _CLEAN
     from codemods.check import summarise
 
-    _report(summarise(found, [], []), options, stream)
+    _put(_rendered(summarise(found, [], []), options, stream), options, stream)
     return _CLEAN
 
 
-def _report(run: Run, options: Namespace, stream: TextIO) -> None:
+def _rendered(run: Run, options: Namespace, stream: TextIO) -> str:
+    color, width = _appearance(options, stream)
+    return render(run, options.output_format, color=color, width=width, statistics=options.statistics)
+
+
+def _appearance(options: Namespace, stream: TextIO) -> tuple[bool, int | None]:
+    """Say whether a report is in color, and how many columns there are for it, if it is to fit a terminal."""
     to_file = bool(options.output_file)
-    color = is_colored(stream) and not to_file
-    columns = width(stream) if stream.isatty() and not to_file else None
-    _put(render(run, options.output_format, color=color, width=columns, statistics=options.statistics), options, stream)
+    return is_colored(stream) and not to_file, width(stream) if stream.isatty() and not to_file else None
 
 
 def _put(report: str, options: Namespace, stream: TextIO) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from codemods.check import parse
+from codemods.check import examine, load
 from codemods.compiler import Ask
 from codemods.config import ConfigError, Configuration
-from codemods.files import discover, project_of, shown
+from codemods.files import discover, project_of
 from codemods.findings import CallSite
 from codemods.stated import CALLEES, GEOMETRY, kept, options_of
 from codemods.words import Words
@@ -98,13 +98,12 @@ def _site(path: str, line: int, analyse: _Analyse) -> CallSite:
     if os.path.isdir(path):
         raise ConfigError(f"{path}: is a folder; --call takes a place in a file, such as src/serve.py:120")
     found = discover([path], Configuration(), Words())
-    projects, errors = parse(found)
-    for problem in (*found.problems, *errors):
+    projects, errors = load(found)
+    knowing = partial(analyse, geometries=True)
+    examined = [examine(project, sources, knowing, unproven=False) for project, sources in projects.items()]
+    for problem in (*found.problems, *errors, *(error for each in examined for error in (*each.unreadable, *each.errors))):
         raise ConfigError(f"{problem.path}:{problem.line}: {problem.message}")
-    sites: list[CallSite] = []
-    for project, sources in projects.items():
-        root = Path(shown(project.root))
-        sites += analyse(list(sources.values()), root=root, chips=(), unproven=False, geometries=True)[0]
+    sites = [site for each in examined for site in each.call_sites]
     here = [site for site in sites if site.span.shown.line <= line <= site.span.shown.end_line]
     if not here:
         lines = ", ".join(str(site.span.shown.line) for site in sites)

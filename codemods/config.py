@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codemods.codes import HINTS, code_of, known_codes
+from codemods.disk import read
 
 if TYPE_CHECKING:
     from shapecheck.pyproject import Table
@@ -77,16 +78,17 @@ class Configuration:
         Raises:
             SettingsError: the table holds something that is no setting.
         """
+        path = os.path.join(folder, "pyproject.toml")
         try:
-            with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-                if b"shapecheck" not in file.read():
-                    return None
+            data, _ = read(path)
         except OSError:  # mostly: there is none
+            return None
+        if b"shapecheck" not in data:
             return None
         from shapecheck.pyproject import Table, TableError  # takes longer than a run without call sites
 
         try:
-            table = Table.of(folder)
+            table = Table.read(path, data)
             return None if table is None else self._overlay(_settings(table))
         except TableError as error:
             raise SettingsError(error.path, error.line, error.message) from None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
+from functools import lru_cache
 from typing import NamedTuple
 
 from codemods.config import Configuration, Settings, SettingsError, parents
-from codemods.unsaved import buffer_of
+from codemods.disk import Stamp, entries, exists, is_file, read
 from codemods.words import Words
 
 NOTEBOOK = ".ipynb"
@@ -25,19 +24,6 @@ _LEFT_OUT = frozenset(
     )
 )
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-
-
-class Stamp(NamedTuple):
-    """What tells a file that was changed, or replaced, since it was read."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> Stamp:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class Project(NamedTuple):
@@ -75,13 +61,18 @@ class File(NamedTuple):
 class Found(NamedTuple):
     """The files of a run: so many were looked at, and these are to be parsed, or cannot be read.
 
-    `others` are those that name no kernel, by the path that reports show.
+    `rest` are those that name no kernel.
     """
 
     candidates: tuple[Candidate, ...]
     problems: tuple[Problem, ...]
     files: int
-    others: Mapping[str, File] = MappingProxyType({})
+    rest: tuple[File, ...] = ()
+
+    @property
+    def others(self) -> Mapping[str, File]:
+        """Those that name no kernel, by the path that reports show."""
+        return _by_shown_path(self.rest)
 
     def others_of(self, project: Project) -> frozenset[str]:
         """Return the paths of the files of a project that name no kernel."""
@@ -131,8 +122,13 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
         tuple(each._replace(path=shown(each.path)) for each in _distinct(candidates) if each.path not in hidden),
         tuple(each._replace(path=shown(each.path)) for each in problems if each.path not in hidden),
         len(files),
-        {shown(file.path): file for file in files if file.path not in known},
+        tuple(file for file in files if file.path not in known),
     )
+
+
+@lru_cache(maxsize=1)
+def _by_shown_path(files: tuple[File, ...]) -> Mapping[str, File]:
+    return {shown(file.path): file for file in files}
 
 
 def project_of(folder: str, configuration: Configuration) -> Project:
@@ -141,7 +137,7 @@ def project_of(folder: str, configuration: Configuration) -> Project:
     Its root is the nearest folder with a pyproject.toml, a setup.py or a repository; where there is none, the folder that
     holds the outermost package.
     """
-    outermost = next(each for each in parents(folder) if not os.path.exists(os.path.join(each, "__init__.py")))
+    outermost = next(each for each in parents(folder) if not exists(os.path.join(each, "__init__.py")))
     return Project(_marked_root(folder) or outermost, configuration.nearest(folder))
 
 
@@ -161,7 +157,7 @@ def left_out(path: str, settings: Settings) -> bool:
 
 def _marked_root(folder: str) -> str | None:
     def is_marked(each: str) -> bool:
-        return any(os.path.exists(os.path.join(each, marker)) for marker in _MARKERS)
+        return any(exists(os.path.join(each, marker)) for marker in _MARKERS)
 
     return next(filter(is_marked, parents(folder)), None)
 
@@ -180,12 +176,11 @@ def _walk(top: str, project: Project, configuration: Configuration, problems: li
     while pending:
         folder, project, trees = pending.pop()
         try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+            listed = entries(folder)
         except OSError as error:
             problems.append(Problem(folder, 1, f"cannot be listed: {error.strerror}"))
             continue
-        names = {entry.name for entry in entries}
+        names = {entry.name for entry in listed}
         if folder != top:
             if "pyvenv.cfg" in names:
                 continue
@@ -197,7 +192,7 @@ def _walk(top: str, project: Project, configuration: Configuration, problems: li
                 except SettingsError as error:  # of what is below it, the settings are those from above
                     problems.append(Problem(error.path, error.line, error.message))
         exclude = project.settings.exclude
-        for entry in entries:
+        for entry in listed:
             if exclude and _excluded(folder, entry.name, project.settings):
                 continue
             if entry.name.endswith(_SUFFIXES) and _is_file(entry):
@@ -206,8 +201,14 @@ def _walk(top: str, project: Project, configuration: Configuration, problems: li
                 pending.append((entry.path, project, trees))
 
 
+def below(folder: str) -> Iterator[str]:
+    """Yield the Python files below a folder, whatever settings and git say; what cannot be listed is passed over."""
+    for file in _walk(folder, Project(folder, Settings()), Configuration(lambda settings: Settings()), [], tree=folder):
+        yield file.path
+
+
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    return os.path.isfile(entry.path) if entry.is_symlink() else entry.is_file(follow_symlinks=False)
+    return is_file(entry.path) if entry.is_symlink() else entry.is_file(follow_symlinks=False)
 
 
 def _excluded(folder: str, name: str, settings: Settings) -> bool:
@@ -235,27 +236,6 @@ def searchable(path: str, data: bytes) -> bytes:
     return re.sub(rb"\\[a-z]", b" ", data) if path.endswith(NOTEBOOK) else data
 
 
-def read(path: str) -> tuple[bytes, Stamp]:
-    """Return the bytes of a regular file.
-
-    Raises:
-        OSError: it cannot be read, or is something else: opening a pipe would wait for a writer.
-    """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("not a regular file")
-        if (data := buffer_of(path)) is not None:
-            return data, Stamp.of(status)._replace(size=len(data), modified=-1)  # not that of what is on disk
-        chunks: list[bytes] = []
-        while chunk := os.read(descriptor, status.st_size + 1):
-            chunks.append(chunk)
-        return b"".join(chunks), Stamp.of(status)
-    finally:
-        os.close(descriptor)
-
-
 def _ignored_by_git(files: Iterable[File], wanted: set[str]) -> set[str]:
     groups: dict[str, list[str]] = {}
     for file in files:
@@ -263,7 +243,7 @@ def _ignored_by_git(files: Iterable[File], wanted: set[str]) -> set[str]:
             for tree in file.trees:
                 groups.setdefault(tree, [])
             groups[file.trees[-1]].append(file.path)
-    if not groups:
+    if not any(exists(os.path.join(above, ".git")) for tree in groups for above in parents(tree)):
         return set()
     from codemods.git import ignored  # imports subprocess: most runs have nothing to ask
 

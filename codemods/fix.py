@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from codemods.check import Analyse, Examination, Run, examine, parse, summarise
+from codemods.check import Analyse, Examination, Run, examine, load, summarise
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
@@ -50,11 +50,13 @@ def fix(
         adopting: afterwards, let what is legal call the kernel by its front door, and state its contract.
         wanted: says whether a finding is to be repaired.
     """
-    projects, errors = parse(found)
+    projects, errors = load(found)
     repairs: list[_Repair] = []
     for project, sources in projects.items():
         editing = partial(analyse, editable=found.others_of(project))
-        repairs.append(_Repair(examine(project, sources, editing), found, editing, unsafe, wanted))
+        original = examine(project, sources, editing)
+        errors += original.unreadable
+        repairs.append(_Repair(original, found, editing, unsafe, wanted))
     changes: list[Change] = []
     for repair in repairs:
         repair.run()
@@ -183,9 +185,13 @@ class _Repair:
         def precedence(each: Finding) -> tuple[int, int, int, bool, int]:
             return order[each.path], each.call.start, -each.call.end, each.verdict is not Verdict.VIOLATED, each.span.start
 
+        last = ""
         for finding in sorted(self.current.kept, key=precedence):
             if not self._may_fix(finding):
                 continue
+            if finding.path != last and last in self.current.sources:
+                self.current.sources[last].release()
+            last = finding.path
             edits = edits_of([finding])
             if any(made.get(path) for path in self._careful.intersection(edits)):
                 continue
@@ -252,6 +258,8 @@ class _Repair:
         moves = moves_of(groups)
         self._refused = {key.moved(moves): reason for key, reason in self._refused.items()}
         self.fixed += [self._at_first(finding) for group in groups for finding in group.findings]
+        for source in before.sources.values():
+            source.release()
         for group in groups:
             for path, edits in group.edits.items():
                 self._origins.setdefault(path, []).append(origin(before.sources[path].text, edits))

@@ -100,7 +100,7 @@ class Plugin:
         except SourceError as error:
             yield error.line, 0, f"{failure}: {error}"
         else:
-            for each in examination.errors:
+            for each in (*examination.errors, *examination.unreadable):
                 yield each.line, 0, f"{failure}: {each.message}"
             for finding in examination.findings:
                 yield finding.span.line, finding.span.column - 1, f"{finding.code} {finding.name}: {sentence(finding)}"
@@ -120,9 +120,10 @@ class Plugin:
 
 def _examined(source: Source, project: Project) -> Examination:
     from codemods.analyse import analyse
-    from codemods.check import Examination, admits, examine
+    from codemods.check import Examination, examine
+    from codemods.suppress import skips_file
 
-    if not admits(source):
+    if skips_file(source):
         return Examination(project, {}, [], [])
     asked = project.settings.unproven or project.settings.strict
     return examine(project, {source.path: source}, analyse, unproven=asked, noqa=False)  # flake8 obeys that itself

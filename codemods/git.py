@@ -6,6 +6,8 @@ import os
 import subprocess
 from collections.abc import Collection, Mapping
 
+from codemods.disk import WITNESS
+
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")  # set inside hooks, where they name another repository
 _SECONDS = 30
 
@@ -23,7 +25,10 @@ def ignored(groups: Mapping[str, Collection[str]]) -> set[str]:
         trees = [tree for tree in inner if os.path.abspath(tree).startswith(below)]
         found |= _ask(folder, [*paths, *trees])
     hidden = tuple(os.path.join(tree, "") for tree in inner if tree in found)
-    return found | {path for paths in groups.values() for path in paths if path.startswith(hidden)}
+    found |= {path for paths in groups.values() for path in paths if path.startswith(hidden)}
+    if (witness := WITNESS.get()) is not None:
+        witness.saw_ignored(groups, found)
+    return found
 
 
 def _ask(folder: str, paths: Collection[str]) -> set[str]:

@@ -6,7 +6,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from codemods.check import Analyse, Run, examine, parse, summarise
+from codemods.check import Analyse, Run, examine, load, summarise
 from codemods.codes import UNUSED
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding
@@ -28,9 +28,10 @@ def add_ignores(found: Found, analyse: Analyse, write: Write | None) -> tuple[Ru
 
     The comments are added only to a file that has none of these findings afterwards, and is the same program.
     """
-    projects, errors = parse(found)
+    projects, errors = load(found)
     changes: list[Change] = []
     examined = [examine(project, sources, analyse) for project, sources in projects.items()]
+    errors += [error for each in examined for error in each.unreadable]
     for index, before in enumerate(examined):
         commented: dict[str, Source] = {}
         findings = [finding for finding in before.findings if finding.code != UNUSED]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from codemods.callers import find
+from codemods.callers import Neighbours
 from codemods.nodes import nodes, walk
 from codemods.source import Source
 from codemods.wrappers import Wrapper, listed
@@ -41,7 +41,7 @@ class Refusals:
 
     @cached_property
     def _callers(self) -> list[Source]:
-        return [self._source, *find([self._source], self._root).sources]
+        return [self._source, *Neighbours([self._source], self._root).callers([self._source]).sources]
 
 
 def _asked(function: ast.AST) -> Iterator[str]:

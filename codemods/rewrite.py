@@ -48,8 +48,11 @@ def apply(source: Source, edits: Iterable[Edit]) -> Source:
     try:
         result = type(source)(source.path, source.restore(text))
         intact = result.text == text and _outline_without(taken, source) == _outline_without(put, result)
+        result.release()  # it has its turn with all others
     except SourceError as error:
         raise RewriteError(f"the result {error}") from None
+    finally:
+        source.release()
     if not intact:
         raise RewriteError("more would change than the fix says")
     return result
@@ -156,8 +159,11 @@ def _extent(source: Source, node: Any) -> _Range:
     return _Range(starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset)
 
 
-def _outline_without(ranges: Sequence[_Range], source: Source) -> list[Any]:
-    """Return the outline of a file without the nodes that lie in one of the ranges, which are in order."""
+def _outline_without(ranges: Sequence[_Range], source: Source) -> tuple[list[bytes], list[Any]]:
+    """Return what to compare of a file but for the nodes that lie in one of the ranges, which are in order.
+
+    Of the statements of its top level that no range touches, that is the text, which says all; of the others, the outline.
+    """
     starts = [each.start for each in ranges]
 
     def is_inside(node: ast.AST) -> bool:
@@ -167,7 +173,16 @@ def _outline_without(ranges: Sequence[_Range], source: Source) -> list[Any]:
         index = bisect_right(starts, extent.start) - 1
         return index >= 0 and ranges[index].holds(extent)
 
-    return _outline(source.tree, is_inside)
+    same: list[bytes] = []
+    touched: list[Any] = []
+    for statement in source.tree.body:
+        first = min([statement, *getattr(statement, "decorator_list", ())], key=lambda node: node.lineno)
+        start, end = _extent(source, first).start, _extent(source, statement).end
+        if any(each.start <= end and start <= each.end for each in ranges):
+            touched += _outline(statement, is_inside)
+        else:
+            same.append(source.text[start:end])
+    return same, touched
 
 
 def _outline(tree: ast.AST, skip: Callable[[ast.AST], bool] = lambda node: False) -> list[Any]:

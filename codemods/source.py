@@ -88,6 +88,11 @@ class Source:
         """
         return parse(self.code.decode(), self.path)
 
+    def release(self) -> None:
+        """Let go of what takes many times as much memory as the text; it is made again on demand."""
+        for name in ("tree", "line_starts"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def code(self) -> bytes:
         """The text as the parser is to see it: of the same length."""
@@ -196,4 +201,5 @@ def _decode(data: bytes, encoding: str) -> bytes:
         raise SourceError(f"cannot be decoded: {error}") from None
     if text.encode(encoding) != data:
         raise SourceError(f"does not survive a round trip through {encoding}")
-    return text.encode()
+    encoded = text.encode()
+    return data if encoded == data else encoded  # mostly: one copy is enough

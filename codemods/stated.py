@@ -188,9 +188,10 @@ def add_call(parser: argparse.ArgumentParser) -> None:
         groups[tuple(names)].add_argument(flag, dest=kept(flag), **takes, default=argparse.SUPPRESS, help=words)
 
 
-def add_compiler(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to ask."""
+def add_compiler(parser: argparse.ArgumentParser, *, caches: bool = True) -> None:
+    """Add the options that say how to ask; without `caches`, all but the one about those."""
     group = parser.add_argument_group("compiler")
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="for each call; default: 120")
     group.add_argument("--jobs", type=positive, metavar="N", help="compile so many at a time; default: one for two cores")
-    group.add_argument("--no-cache", action="store_true", help="ask anew, and keep nothing")
+    if caches:
+        group.add_argument("--no-cache", action="store_true", help="ask anew, and keep nothing")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 
 _buffers: ContextVar[Mapping[str, bytes]] = ContextVar("buffers")
 
@@ -21,17 +20,7 @@ def unsaved(buffers: Mapping[str, bytes]) -> Iterator[None]:
         _buffers.reset(token)
 
 
-def buffer_of(path: str | Path) -> bytes | None:
+def buffer_of(path: str) -> bytes | None:
     """Return what an editor holds of a file; None for one that it has not opened."""
     buffers = _buffers.get(None)
     return buffers.get(os.path.realpath(path)) if buffers else None
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """Return the bytes of a file as they will be once everything is saved.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    data = buffer_of(path)
-    return Path(path).read_bytes() if data is None else data

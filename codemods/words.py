@@ -25,11 +25,25 @@ class Words:
     def __init__(self, names: Iterable[bytes] = KERNELS) -> None:
         self._names = sorted(names)
         # Searching for a plain substring is many times faster than for a pattern: look for the fewest that cover all names.
+        self._longest = max(map(len, self._names), default=0)
         self._parts = [name for name in self._names if not any(other in name for other in self._names if other != name)]
 
     def occur_in(self, data: bytes) -> bool:
         """Say whether one of the names stands in `data` by itself, not as a part of a longer name."""
-        return any(part in data for part in self._parts) and self._pattern.search(data) is not None
+        return any(self._occurs_around(part, data) for part in self._parts)
+
+    def _occurs_around(self, part: bytes, data: bytes) -> bool:
+        """Say so of the names that have this part."""
+        at = data.find(part)
+        while at >= 0:
+            if self._pattern.search(data, max(0, at - self._longest), at + self._longest + 1):
+                return True
+            at = data.find(part, at + 1)
+        return False
+
+    def all_in(self, data: bytes) -> frozenset[bytes]:
+        """Return those of the names that stand in `data` by themselves."""
+        return frozenset(self._pattern.findall(data))
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:

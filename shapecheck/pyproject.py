@@ -51,7 +51,28 @@ class Table:
                 data = file.read()
         except OSError:  # mostly: there is none
             return None
-        return _table(path, data) if b"shapecheck" in data else None
+        return cls.read(path, data) if b"shapecheck" in data else None
+
+    @classmethod
+    def read(cls, path: str, data: bytes) -> Table | None:
+        """Return that of a pyproject.toml, if it has one; raises as `of` does."""
+        import tomllib
+
+        try:
+            text = data.decode()
+            document = tomllib.loads(text)
+        except UnicodeDecodeError as error:
+            raise TableError(path, data.count(b"\n", 0, error.start) + 1, f"is not UTF-8: {error.reason}") from None
+        except tomllib.TOMLDecodeError as error:
+            found = _AT_LINE.search(str(error))
+            raise TableError(path, int(found[1]) if found else 1, f"is not TOML: {error}") from None
+        tool = document.get("tool", {})
+        table = tool.get("shapecheck") if isinstance(tool, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            raise TableError(path, _line_of(text, "shapecheck"), "tool.shapecheck must be a table")
+        return cls(path, text, table)  # pyright: ignore[reportUnknownArgumentType]
 
     @classmethod
     def nearest(cls, folder: str) -> Table | None:
@@ -80,26 +101,6 @@ class Table:
     def error(self, key: str, message: str) -> TableError:
         """Return the error that tells what is wrong with a key."""
         return TableError(self.path, _line_of(self.text, key), f"[tool.shapecheck] {message}")
-
-
-def _table(path: str, data: bytes) -> Table | None:
-    import tomllib
-
-    try:
-        text = data.decode()
-        document = tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        raise TableError(path, data.count(b"\n", 0, error.start) + 1, f"is not UTF-8: {error.reason}") from None
-    except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        raise TableError(path, int(found[1]) if found else 1, f"is not TOML: {error}") from None
-    tool = document.get("tool", {})
-    table = tool.get("shapecheck") if isinstance(tool, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if table is None:
-        return None
-    if not isinstance(table, dict):
-        raise TableError(path, _line_of(text, "shapecheck"), "tool.shapecheck must be a table")
-    return Table(path, text, table)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _line_of(text: str, key: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -59,7 +60,9 @@ class Relation:
         for name, definition in (definitions or {}).items():
             expanded[name] = _Expanding(expanded).visit(_parsed(definition))
         self.definitions = definitions or {}
-        self.tree = _Expanding(expanded).visit(_parsed(self.text))
+        self.tree = self._written
+        if expanded or "itemsize" in self.text:
+            self.tree = _Expanding(expanded).visit(_parsed(self.text))
         self._evaluate = _condition(self.tree, self.text)
         self.names = tuple(name for name in _names(self.tree) if name not in _FUNCTIONS)
 
@@ -143,7 +146,15 @@ def _parsed(text: str) -> ast.expr:
 
 def _names(tree: ast.expr) -> dict[str, None]:
     """Return the names in an expression, in the order in which they are met."""
-    return dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    names: dict[str, None] = {}
+    pending: deque[ast.AST] = deque([tree])
+    while pending:
+        node = pending.popleft()
+        if type(node) is ast.Name:
+            names[node.id] = None
+        elif type(node) is not ast.Constant:
+            pending.extend(ast.iter_child_nodes(node))
+    return names
 
 
 class _Expanding(ast.NodeTransformer):

@@ -16,6 +16,7 @@ from codemods.files import Found, Project
 from codemods.findings import CallSite, Edit, Finding, ProposedFix, Value
 from codemods.repairs.imports import Imports
 from codemods.source import Source
+from codemods.surroundings import Surroundings
 from shapecheck.chip import Chip
 from shapecheck.outcome import UNKNOWN
 from shapecheck.plan import largest_divisor
@@ -34,6 +35,7 @@ def analyse(
     chips: tuple[Chip, ...],
     unproven: bool = True,
     editable: Set[str] = frozenset(),
+    around: Surroundings | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     judged = [result for source in sources for result in _calls(source)]
     return [site for site, _ in judged], [finding for _, findings in judged for finding in findings]

@@ -396,7 +396,7 @@ class TestPromises:
 
     def test_a_violation_in_another_file_undoes_what_caused_it(self) -> None:
         Path("a.py").write_text(BAD)
-        Path("b.py").write_text(GOOD)
+        Path("b.py").write_text(f"{GOOD}import a\n")
 
         def entangled(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
             sites, findings = analyse(sources, **others)  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from codemods import analyse
-from codemods.evaluate.program import Program
 from codemods.source import Source
+from codemods.surroundings import Surroundings
 from codemods.verdicts import Judge
 from shapecheck.contract import ON_TPU, Contract
 from shapecheck.contracts import CONTRACTS
@@ -77,7 +77,8 @@ class Comparison:
 
     def __init__(self, files: Sequence[str], root: Path, records: Sequence[Record]) -> None:
         sources = [Source(str(root / file), (root / file).read_bytes()) for file in files]
-        sites = analyse.find_sites(Program(sources, root), sources, root, lambda path: None)
+        around = Surroundings(sources, root)
+        sites = analyse.find_sites(around.program(), sources, around.neighbours, lambda path: None)
         self.sites = {_position(site): site for site in sites}
         self.judges = {at: list(analyse.judges_of(site, (), {})) for at, site in self.sites.items()}
         self.compared: dict[Position, int] = {}

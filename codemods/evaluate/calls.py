@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES, Callee
-from codemods.evaluate import containers, generators, havoc, objects
+from codemods.evaluate import containers, generators, havoc, objects, outside
 from codemods.evaluate.annotations import refined, unseen
 from codemods.evaluate.arguments import Arguments, arguments_of
 from codemods.evaluate.bindings import Bindings
@@ -76,6 +76,8 @@ def call(machine: Machine, callee: Value, arguments: Arguments) -> Value:
                 method = objects.class_member(machine, callee.cls, "forward")
             if isinstance(method, Function | Contracted):
                 return call(machine, method, arguments.after(callee))
+        case Opaque() if arguments.node is not None and outside.may_be_as_before(callee):
+            machine.program.changed_callees.setdefault(id(arguments.node), callee.reason)
         case _:
             pass
     return call_unknown(machine, callee, arguments)

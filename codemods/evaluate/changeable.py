@@ -19,7 +19,7 @@ def forget(machine: Machine, source: Source, scope_id: int) -> None:
     """Forget of the module's objects what a function may have changed before another one runs."""
     found = changes(source.tree)
     for name in rebound(source.tree) | found.bound:
-        names.forget(machine, {name}, f"a function rebinds the global `{name}`", source.tree.body[0])
+        names.forget(machine, {name}, outside.rebound_reason(name), source.tree.body[0])
     if found.anything or found.any_attribute:
         why = "a function may change it: it runs code in a string, or sets what it computes"
         havoc.everything(machine, why, names=found.anything)
@@ -54,7 +54,7 @@ def _growing(value: Value) -> Iterator[DictRef]:
 def _forget_outside(machine: Machine, source: Source) -> None:
     """Forget what other files, and the functions of other modules, may have changed before a function runs."""
     attributes = set[str]()
-    for path, scope_id in machine.program.module_scopes.items():
+    for path, scope_id in [*machine.program.module_scopes.items()]:
         if scope_id not in machine.program.names:
             continue  # it was left out: whoever imports it knows nothing of what it may do
         found = outside.changes_before(machine, path, scope_id, mine=path == source.path)
@@ -63,7 +63,7 @@ def _forget_outside(machine: Machine, source: Source) -> None:
             value = machine.state.read((scope_id, name))
             if name in found.bound or found.anything:
                 objects.forget(machine, value)
-                machine.state.cells[(scope_id, name)] = machine.unknown(name, "another file or function may change it")
+                machine.state.cells[(scope_id, name)] = machine.unknown(name, outside.CHANGED)
             elif isinstance(value, Class | Function) or name in found.names:
                 _forget_parts(machine, name, value, found)
     for owner, name in machine.program.cells:

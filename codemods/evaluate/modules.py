@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codemods.callees import CALLEES, PACKAGES
+from codemods.disk import entries, is_file
 from codemods.evaluate import havoc
 from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
@@ -97,7 +98,7 @@ def _forget_submodules(machine: Machine, path: str, scope_id: int) -> None:
     """Forget what a package holds under the name of a module in it that is not imported there: whoever imports it replaces it."""
     if Path(path).name != "__init__.py":
         return
-    for entry in Path(path).parent.iterdir():
+    for entry in (Path(each.path) for each in entries(str(Path(path).parent))):
         cell = (scope_id, entry.stem)
         inner = entry / "__init__.py" if entry.suffix == "" else entry
         held = machine.state.read(cell) if entry.suffix in ("", ".py") else UNBOUND
@@ -105,7 +106,7 @@ def _forget_submodules(machine: Machine, path: str, scope_id: int) -> None:
             held is not UNBOUND
             and not isinstance(held, Module | External)
             and str(inner) not in machine.program.attached
-            and inner.is_file()
+            and is_file(str(inner))
         ):
             why = f"importing the module `{entry.stem}` of the package replaces it"
             machine.state.cells[cell] = machine.unknown(entry.stem, why)

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 _STRANGE = re.compile(rb"\b(?:globals|exec|eval|setattr|vars|__dict__)\b")
 
 _WHY = "another file may change it"
+CHANGED = "another file or function may change it"
+_REBOUND = "a function rebinds the global"
+
+
+def may_be_as_before(value: Opaque) -> bool:
+    """Say whether an unknown value may still be what a module has set: others may have changed it, or not."""
+    return value.reason.text.startswith((_WHY, CHANGED, _REBOUND, "a function may ", "a method of "))
+
+
+def rebound_reason(name: str) -> str:
+    return f"{_REBOUND} `{name}`"
 
 
 def settle(machine: Machine, path: str, scope_id: int) -> None:
@@ -28,7 +39,7 @@ def settle(machine: Machine, path: str, scope_id: int) -> None:
     tree, source = machine.program.tree, machine.program.source(path)
     if source is not None and b"global" in source.text and tree.runs_before(path, machine.program.running):
         for name in sorted(rebound(source.tree)):
-            names.forget(machine, {name}, f"a function rebinds the global `{name}`", source.tree.body[0])
+            names.forget(machine, {name}, rebound_reason(name), source.tree.body[0])
     bound, changed = tree.before_import(path, machine.program.running)
     for name, value in machine.members(scope_id).items() if bound | changed else ():
         if name in bound | changed or ANYTHING in bound:

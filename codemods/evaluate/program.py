@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codemods.disk import is_file, read
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
-from codemods.files import NOTEBOOK, searchable
+from codemods.files import below, searchable
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
-from codemods.unsaved import read_bytes
-from codemods.values import Array, Choice, Value
+from codemods.values import Array, Choice, Reason, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -59,7 +61,7 @@ class Scope:
 def _read(path: str) -> Source:
     """Read a file that is not part of the program; an empty one where that is not possible."""
     try:
-        return Source(path, read_bytes(path))
+        return Source(path, read(path)[0])
     except OSError:
         return Source(path, b"")
 
@@ -74,22 +76,33 @@ class Program:
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self.tree = Tree(self._imported)
-        self._sources: dict[str, Source] = {}
-        self._add(sources)
-        self.scanned = set(self._sources)
+        self._root = root
+        self._given = {source.path: source for source in sources}
+        self._import_roots = {path: _import_root(path) for path in self._given}
+        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._conftests: dict[str, list[str]] = {}
+        self._ids = itertools.count(1)
+        for source in self._given.values():
+            self.tree.add(source.path, source.text)
+        self._begin()
+
+    def restart(self) -> None:
+        """Forget all that was executed, and the modules that were read for it."""
+        self.tree.restart()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sources = dict(self._given)
+        self.scanned = set(self._given)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.running: set[str] = set()  # the modules that are being executed
         self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
-        self._root = root
+        self.changed_callees: dict[int, Reason] = {}  # by call: why what it calls may be something else than before
         self._wide: dict[str, bool] = {}
-        self._import_roots = {path: _import_root(path) for path in self._sources}
-        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
-        self._found: dict[tuple[str, str], str | None] = {}
         self._interprets: dict[str, bool] = {}
-        self._conftests: dict[str, list[str]] = {}
-        self._ids = itertools.count(1)
         self._consumptions: dict[str, dict[int, Consumption]] = {}
         self.scopes: dict[int, Scope] = {}
         self.module_scopes: dict[str, int] = {}  # by path
@@ -137,9 +150,15 @@ class Program:
 
     def source(self, path: str) -> Source | None:
         """Return a file of the tree; None if it cannot be read or parsed."""
-        if path not in self._sources:
+        if path in self._sources:
+            source = self._sources[path]
             try:
-                data = read_bytes(path)
+                _ = source.tree
+            except SourceError:
+                return None
+        else:
+            try:
+                data, _ = read(path)
                 if len(data) > MAX_MODULE_BYTES:
                     return None
                 source = Source(path, data)
@@ -147,7 +166,7 @@ class Program:
             except (OSError, SourceError):
                 return None
             self._add([source])
-        return self._sources[path]
+        return source
 
     def find(self, module: str, importer: str) -> str | None:
         """Return the file of a module of the tree by its absolute dotted name; None for a foreign module."""
@@ -173,10 +192,15 @@ class Program:
         member = re.escape(name.encode()) + rb"\b"
         attribute = rb"|\.\s*" + member if renamed else b""
         words = [re.compile(rb"\b" + module + rb"\b" + relative + attribute), re.compile(rb"\b" + member + rb"|import\s*\*")]
-        for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
+        own = os.path.realpath(beside)
+        for file in self._all_files:
             with suppress(OSError):
-                if not file.samefile(beside) and _has_all(searchable(str(file), read_bytes(file)), words):
-                    yield str(file)
+                if os.path.realpath(file) != own and _has_all(searchable(file, read(file)[0]), words):
+                    yield file
+
+    @cached_property
+    def _all_files(self) -> list[str]:
+        return [str(Path(file)) for file in below(str(self._root)) if not file.endswith(".pyi")]
 
     def absolute(self, statement: ast.ImportFrom, importer: str) -> str:
         """Return the absolute dotted name of the module that an import names, relative or not."""
@@ -191,11 +215,19 @@ class Program:
         name = module.lstrip(".")
         return self.find(self.absolute(ast.ImportFrom(name or None, [], len(module) - len(name)), importer), importer)
 
+    def executed_by(self, module: str, importer: str) -> Iterator[str]:
+        """Yield the files of the tree that the import of a module executes: its own, and those of the packages around it."""
+        dots = module[: len(module) - len(module.lstrip("."))]
+        parts = module[len(dots) :].split(".")
+        for end in range(0 if dots else 1, len(parts) + 1):
+            if (found := self._imported(dots + ".".join(parts[:end]), importer)) is not None:
+                yield found
+
     def conftests(self, path: str) -> list[str]:
         """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""
         if path not in self._conftests:
             folders = (each for each in Path(path).parents if each == self._root or self._root in each.parents)
-            self._conftests[path] = [str(file) for folder in folders if (file := folder / "conftest.py").is_file()]
+            self._conftests[path] = [str(file) for folder in folders if is_file(str(file := folder / "conftest.py"))]
         return self._conftests[path]
 
     def declares(self, words: re.Pattern[bytes]) -> bool:
@@ -244,7 +276,7 @@ class Program:
         file = Path(path)
         folders: list[str] = []
         folder = file.parent
-        while (folder / "__init__.py").is_file() and folder != folder.parent:  # the parent of `.` is `.`
+        while is_file(str(folder / "__init__.py")) and folder != folder.parent:  # the parent of `.` is `.`
             folders.insert(0, folder.name)
             folder = folder.parent
         return ".".join(folders)
@@ -257,7 +289,7 @@ def _has_all(data: bytes, words: Iterable[re.Pattern[bytes]]) -> bool:
 def _import_root(path: str) -> str:
     """Return the folder that the top package of a file lies in."""
     folder = Path(path).parent
-    while (folder / "__init__.py").is_file() and folder != folder.parent:
+    while is_file(str(folder / "__init__.py")) and folder != folder.parent:
         folder = folder.parent
     return str(folder)
 
@@ -267,6 +299,6 @@ def _module_file(start: Path, module: str) -> str | None:
         return None
     base = start.joinpath(*module.split("."))
     for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
-        if candidate.is_file():
+        if is_file(str(candidate)):
             return str(candidate)
     return None

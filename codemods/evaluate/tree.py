@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 
 from codemods.callees import CALLEES
+from codemods.disk import read
 from codemods.evaluate.relevance import KERNELS, MUTATORS
 from codemods.evaluate.sharing import ANYTHING, Changes
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
-from codemods.unsaved import read_bytes
 from codemods.words import Words
 
 _IMPORTS = re.compile(
@@ -70,7 +70,7 @@ class File:
     def read(cls, path: str) -> File | None:
         """Read a file; None if that is not possible."""
         try:
-            return cls(path, read_bytes(path))
+            return cls(path, read(path)[0])
         except OSError:
             return None
 
@@ -131,6 +131,16 @@ class File:
         return frozenset(name for match in found for name in match if name not in (b"", b"self", b"cls"))
 
     @cached_property
+    def sets_kernels(self) -> bool:
+        """Whether it may put something in the place of a kernel."""
+        return Words().occur_in(self.data) and not (self.lasting | self.patched).isdisjoint(KERNELS)
+
+    @cached_property
+    def disables_assertions(self) -> bool:
+        """Whether it turns the assertions of chex or the validators of attrs off."""
+        return _DISABLES.search(self.data) is not None
+
+    @cached_property
     def _reflects(self) -> bool:
         """Whether it may set attributes in another way than by assignments."""
         return any(word in self.data for word in _REFLECTING)
@@ -161,6 +171,7 @@ class Tree:
     def __init__(self, find: Callable[[str, str], str | None]) -> None:
         self._find = find
         self._files: dict[str, File] = {}
+        self._first: dict[str, File] = {}  # those that were there before anything was executed
         self._names: dict[str, frozenset[str]] = {}
         self._above: dict[str, list[File]] = {}  # by folder
         self.changes: dict[tuple[str, bool], Changes] = {}  # see `changes_before`
@@ -171,6 +182,21 @@ class Tree:
         self._files[real] = File(real, data)
         self._names.clear()
         self.changes.clear()
+
+    def settle(self) -> None:
+        """Take the files that there are for those that are there before anything is executed."""
+        self._first = dict(self._files)
+
+    def restart(self) -> None:
+        """Forget the files that were added since then."""
+        if len(self._files) > len(self._first):
+            self._files = dict(self._first)
+            self._names.clear()
+        self.changes.clear()
+
+    def file(self, path: str) -> File:
+        """Return one of the files."""
+        return self._files[os.path.realpath(path)]
 
     def add_importer(self, path: str, data: bytes) -> None:
         """Take a file among those of the program that may import what is scanned, and what it imports itself."""
@@ -243,7 +269,7 @@ class Tree:
 
     def disables_assertions(self, path: str) -> bool:
         """Say whether a file turns the assertions of chex or the validators of attrs off, be it for a while."""
-        return any(_DISABLES.search(file.data) for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
+        return any(file.disables_assertions for file in (*self._files.values(), *self._conftests(os.path.realpath(path))))
 
     def attributes(self, name: str, path: str) -> frozenset[str]:
         """Return the attributes that other files may set of the objects of a class."""
@@ -253,13 +279,13 @@ class Tree:
 
     def replaced_kernels(self, path: str) -> Mapping[str, str]:
         """Return the kernels in the place of which a file puts something, for good or in the tests of `path`, and the file."""
-        real, words = os.path.realpath(path), Words()
+        real = os.path.realpath(path)
         conftests = self._conftests(real)
         known = {file.path: file for file in (*self._files.values(), *conftests) if file.path != real}
         return {
             kernel: file.path
             for file in known.values()
-            if words.occur_in(file.data) and not (file.lasting | file.patched).isdisjoint(KERNELS)
+            if file.sets_kernels
             for kernel in CALLEES
             if (kernel.rpartition(".")[2] in file.lasting or file in conftests) and _replaces(file, *kernel.rsplit(".", 1))
         }

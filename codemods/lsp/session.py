@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from lsprotocol.types import TextEdit
 
 from codemods.analyse import analyse
-from codemods.check import Examination, examine, parse
+from codemods.check import Examination, examine, load
 from codemods.config import ConfigError, Configuration
 from codemods.files import NOTEBOOK, Candidate, Found, Project, Stamp, left_out, project_of, searchable, shown
 from codemods.findings import FileError, Finding
@@ -113,9 +113,12 @@ def _found(ask: Ask, project: Project) -> Found:
 
 
 def _examined(ask: Ask, project: Project) -> tuple[Examination | None, list[FileError]]:
-    projects, errors = parse(_found(ask, project))
-    for sources in projects.values():  # the document, if it can be parsed
-        return examine(project, sources, partial(analyse, values=True)), errors
+    projects, errors = load(_found(ask, project))
+    for sources in projects.values():  # the document, if it can be read as text
+        examination = examine(project, sources, partial(analyse, values=True))
+        if not examination.unreadable:
+            return examination, errors
+        errors += examination.unreadable
     return None, errors
 
 

@@ -214,7 +214,7 @@ class Tree:
 
     @cached_property
     def _unread(self) -> set[str]:
-        return set(self._program.scanned)
+        return self._program.scanned & self._program.executed.keys()  # nodes of others are nowhere among the values
 
     def _first(self, node: ast.expr) -> Variable | None:
         if isinstance(node, ast.Name):

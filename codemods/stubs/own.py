@@ -7,13 +7,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from codemods.check import parse
+from codemods.check import load
 from codemods.config import ConfigError, Configuration
 from codemods.evaluate import modules
 from codemods.evaluate.annotations import described
 from codemods.evaluate.machine import Frame, Machine
 from codemods.evaluate.program import Program
 from codemods.files import discover, shown
+from codemods.source import SourceError
 from codemods.stubs.callee import Stub
 from codemods.values import Contracted, External
 from codemods.words import Words
@@ -32,16 +33,20 @@ def own_stubs(path: str, folder: str) -> tuple[str, list[Stub]]:
             and `folder` is not the one that this is in.
     """
     found = discover([path], Configuration(), Words())
-    projects, errors = parse(found)
+    projects, errors = load(found)
     for problem in (*found.problems, *errors):
         raise ConfigError(f"{problem.path}:{problem.line}: {problem.message}")
     for project, sources in projects.items():
         if (source := sources.get(shown(path))) is not None:
+            try:
+                tree = source.tree
+            except SourceError as error:
+                raise ConfigError(f"{source.path}:{error.line}: {error}") from None
             program = Program(list(sources.values()), Path(shown(project.root)))
             modules.run(program, source.path)
             machine, scope = program.executed[source.path], program.module_scopes[source.path]
             with machine.entered(Frame(program.scopes[scope])):
-                functions = [node for node in source.tree.body if isinstance(node, ast.FunctionDef)]
+                functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
                 held = ((node, machine.read((scope, node.name))) for node in functions)
                 stubs = [
                     _stub(machine, node, value)

@@ -1,0 +1,99 @@
+"""Work that is shared among processes: copies of this one, where the system makes them and there is enough to do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+from codemods.disk import WITNESS
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_FORKS = sys.platform == "linux"  # elsewhere a copy of a process is not safe, or not to be had
+_SHARE = 150_000  # of weight, that of a source being its bytes: half a second, and a hundred times what a copy takes
+
+
+class Died(Exception):
+    """A process ended before it had done its share."""
+
+
+class _Worker(NamedTuple):
+    process: int
+    pipe: int
+
+
+def spread(items: Sequence[_Item], work: Callable[[_Item], _Result], weight: Callable[[_Item], int]) -> list[_Result]:
+    """Do some work for each item, and return the results in the order of the items.
+
+    What the work leaves behind in memory is lost, but for what it tells the witness of the file system.
+
+    Raises:
+        Died: a process did.
+    """
+    shares = _shares([weight(item) for item in items])
+    results: dict[int, _Result] = {}
+    workers: list[_Worker] = []
+    try:
+        workers += [_start([(each, items[each]) for each in share], work) for share in shares[1:]]
+        for each in shares[0] if shares else ():
+            results[each] = work(items[each])
+        for worker in workers:
+            results |= _results(worker)
+    finally:
+        for worker in workers:
+            os.close(worker.pipe)
+            with suppress(ProcessLookupError):
+                os.kill(worker.process, signal.SIGKILL)
+            os.waitpid(worker.process, 0)
+    return [results[each] for each in range(len(items))]
+
+
+def _shares(weights: Sequence[int]) -> list[list[int]]:
+    """Return the numbers of the items for each process, such that all have about the same to do, this one first."""
+    processes = len(os.sched_getaffinity(0)) if _FORKS else 1
+    count = max(1, min(processes, len(weights), sum(weights) // _SHARE))
+    shares, loads = [list[int]() for _ in range(count)], [0] * count
+    for each in sorted(range(len(weights)), key=lambda each: -weights[each]):
+        least = loads.index(min(loads))
+        shares[least].append(each)
+        loads[least] += weights[each]
+    return shares
+
+
+def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Worker:
+    reads, writes = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writes)
+        return _Worker(process, reads)
+    status = 1
+    try:  # whatever happens, this process must not go on as if it were the first
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress is for the first one to show
+        import pickle  # only where there are copies
+
+        results = {each: work(item) for each, item in share}
+        with os.fdopen(writes, "wb") as pipe:
+            pickle.dump((results, WITNESS.get()), pipe, pickle.HIGHEST_PROTOCOL)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _results(worker: _Worker) -> dict[int, Any]:
+    import pickle
+
+    chunks: list[bytes] = []
+    while chunk := os.read(worker.pipe, 1 << 20):
+        chunks.append(chunk)
+    try:
+        results, witness = pickle.loads(b"".join(chunks))
+    except (EOFError, pickle.UnpicklingError):
+        raise Died("a process that checked some of the files ended before it was done; is there enough memory?") from None
+    if (own := WITNESS.get()) is not None and witness is not None:
+        own.join(witness)
+    return results

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codemods import cli, pool
+from codemods.disk import read
+from codemods.pool import Died, spread
+from codemods.source import Source
+from codemods.surroundings import Surroundings
+from codemods.witness import Witness, watching
+
+from .fake_analysis import BAD
+
+CASES = sorted(Path(__file__).with_name("cases").glob("*.py"))[::4]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is one process only")
+
+
+@pytest.fixture(autouse=True)
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(pool, "_SHARE", 1)
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left(two_processors: None) -> Iterator[None]:
+    yield
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def one(_: object) -> int:
+    return 1
+
+
+class TestSpread:
+    def test_results_are_in_the_order_of_the_items(self) -> None:
+        assert spread(range(9), lambda item: item * item, lambda item: item) == [item * item for item in range(9)]
+
+    def test_processes_share_the_work(self) -> None:
+        processes = spread(range(9), lambda _: os.getpid(), one)
+        assert len(set(processes)) == 2
+        assert os.getpid() in processes
+
+    @pytest.mark.parametrize("items", [[], [1]])
+    def test_there_is_no_other_process_without_need(self, items: list[int]) -> None:
+        assert spread(items, lambda _: os.getpid(), one) == [os.getpid() for _ in items]
+
+    def test_little_work_is_done_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pool, "_SHARE", 1000)
+        assert {*spread(range(9), lambda _: os.getpid(), lambda _: 200)} == {os.getpid()}
+
+    def test_one_large_item_leaves_the_others_to_the_other_process(self) -> None:
+        first, *others = spread([100, 1, 2, 3], lambda _: os.getpid(), lambda item: item)
+        assert {first} == {os.getpid()}
+        assert os.getpid() not in others
+
+    def test_large_results(self) -> None:
+        assert spread(range(2), lambda item: bytes(3_000_000) + bytes([item]), one)[1][-1] == 1
+
+    def test_a_process_that_dies(self) -> None:
+        here = os.getpid()
+
+        def work(item: int) -> int:
+            if os.getpid() != here:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return item
+
+        with pytest.raises(Died, match="ended before it was done"):
+            spread(range(4), work, one)
+
+    def test_an_interrupt_ends_all(self) -> None:
+        here, start = os.getpid(), time.monotonic()
+
+        def work(item: int) -> int:
+            if os.getpid() == here:
+                raise KeyboardInterrupt
+            time.sleep(60)
+            return item
+
+        with pytest.raises(KeyboardInterrupt):
+            spread(range(4), work, one)
+        assert time.monotonic() - start < 30
+
+    def test_the_witness_learns_what_each_has_seen(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        paths = [str(tmp_path / name) for name in "abcd"]
+        for path in paths:
+            Path(path).write_text("before")
+        with watching(witness := Witness()):
+            spread(paths, read, one)
+        assert witness.sees_the_same(lambda _: set())
+        for path in paths:
+            Path(path).write_text("after")
+            assert not witness.sees_the_same(lambda _: set())
+            Path(path).write_text("before")
+
+
+class TestRuns:
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    def test_a_process_that_dies_costs_no_file(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in "abcd":
+            (folder / f"{name}.py").write_text(BAD)
+        here = os.getpid()
+
+        def fatal(source: Source) -> None:
+            if os.getpid() != here:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        monkeypatch.setattr(Source, "release", fatal)
+        assert cli.main(["fix"]) == 2
+        assert capsys.readouterr().err == (
+            "shapecheck: a process that checked some of the files ended before it was done; is there enough memory?\n"
+        )
+        assert {path.read_text() for path in folder.iterdir()} == {BAD}
+
+    @pytest.mark.parametrize("output_format", ["text", "json", "sarif"])
+    def test_the_report_is_the_same_with_any_number(
+        self, folder: Path, output_format: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for case in CASES:
+            shutil.copy(case, folder)
+        command = ["check", "--no-cache", "--unproven", "--output-format", output_format]
+        status, several = cli.main(command), capsys.readouterr()
+        monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+        assert (cli.main(command), capsys.readouterr()) == (status, several)
+
+
+SLOW = """\
+import os, sys, time
+from pathlib import Path
+from codemods import check, cli, pool
+
+def slow(sources, analyse):
+    Path(f"{os.getpid()}.started").touch()
+    time.sleep(60)
+
+check._analysed = slow
+pool._SHARE = 1
+os.sched_getaffinity = lambda _: {0, 1}
+sys.exit(cli.main(["fix", "a.py", "b.py"]))
+"""
+
+
+def test_control_c_ends_every_process(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(BAD)
+    run = subprocess.Popen(
+        [sys.executable, "-c", SLOW], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    for _ in range(1000):
+        if len([*tmp_path.glob("*.started")]) == 2:
+            break
+        time.sleep(0.05)
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.communicate(timeout=30) == (b"", b"")
+    assert run.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)
+    assert (tmp_path / "a.py").read_text() == BAD
+
+
+class TestGroups:
+    @pytest.mark.parametrize(
+        ("files", "groups"),
+        [
+            ({"a.py": "import jax", "b.py": "import numpy"}, ["a", "b"]),
+            ({"a.py": "import b", "b.py": "", "c.py": ""}, ["ab", "c"]),
+            ({"p/a.py": "from . import x", "p/__init__.py": "", "c.py": ""}, ["a_", "c"]),
+            ({"a.py": "from tools.sizes import X", "c.py": ""}, ["a", "c"]),
+            ({"a.py": "import_module('c')", "c.py": "", "d.py": ""}, ["ac", "d"]),
+        ],
+    )
+    def test_files_that_may_execute_each_other_are_together(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], groups: Iterable[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "tools").mkdir()
+        (tmp_path / "tools" / "sizes.py").write_text("X = 1")
+        for path, text in files.items():
+            Path(path).parent.mkdir(exist_ok=True)
+            Path(path).write_text(text)
+        found = Surroundings([Source(path, text.encode()) for path, text in files.items()], Path()).groups()
+        assert ["".join(Path(source.path).stem[0] for source in group) for group in found] == groups
