@@ -187,7 +187,7 @@ def _find(options: Namespace) -> tuple[Found, bytes | None]:
         return discover(options.paths, configuration, Words(), force_exclude=options.force_exclude), None
     data = sys.stdin.buffer.read()
     name = options.stdin_filename or "-"
-    project = project_of(os.path.dirname(name), configuration)
+    project = project_of(name, configuration)
     if (options.force_exclude and left_out(name, project.settings)) or not Words().occur_in(data):
         return Found((), (), files=1), data
     return Found((Candidate(shown(name), data, Stamp(0, 0, 0, 0), project),), (), files=1), data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -89,7 +88,7 @@ class Plugin:
 
         failure = f"{FILE_ERROR} {OWN_CODES[FILE_ERROR].name}"
         try:
-            project = project_of(os.path.dirname(self._filename), Configuration(self._overlaid))
+            project = project_of(self._filename, Configuration(self._overlaid))
             if left_out(self._filename, project.settings):
                 return
             source = Source(shown(self._filename), text, "utf-8")  # flake8 has decoded it, whatever it declares

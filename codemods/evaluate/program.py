@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
-from codemods.files import NOTEBOOK, searchable
+from codemods.files import NOTEBOOK, searchable, shown
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
 from codemods.unsaved import read_bytes
@@ -67,14 +68,18 @@ def _read(path: str) -> Source:
 class Program:
     """The modules of the scanned tree, read on demand.
 
+    A file has one path here: that of its source, or else the one that reports show. Which package it belongs to, and what it
+    can import, is told by where it lies: not by the working folder, nor by the symbolic links on the way.
+
     Args:
         sources: the files that are scanned.
-        root: the folder that absolute imports start from, besides those that the packages of the files lie in.
+        root: the folder that absolute imports start from, besides its `src` and those that the packages of the files lie in.
     """
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self.tree = Tree(self._imported)
         self._sources: dict[str, Source] = {}
+        self._paths: dict[str, str] = {}  # those of sources, by where they really lie
         self._add(sources)
         self.scanned = set(self._sources)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
@@ -82,10 +87,10 @@ class Program:
         self.attached: set[str] = set()  # those that were imported while their package was being executed
         self.allowance = IMPORT_STEPS
         self.left_out = 0  # modules that were not executed to their end
-        self._root = root
+        self._root = Path(os.path.realpath(root))
         self._wide: dict[str, bool] = {}
         self._import_roots = {path: _import_root(path) for path in self._sources}
-        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
+        self._roots = list(dict.fromkeys((str(self._root), str(self._root / "src"), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
         self._interprets: dict[str, bool] = {}
         self._conftests: dict[str, list[str]] = {}
@@ -107,6 +112,7 @@ class Program:
     def _add(self, sources: Iterable[Source]) -> None:
         for source in sources:
             self._sources[source.path] = source
+            self._paths.setdefault(os.path.realpath(source.path), source.path)
             self.tree.add(source.path, source.text)
 
     def keep(self, cells: Mapping[tuple[int, str], Value]) -> None:
@@ -156,10 +162,15 @@ class Program:
         for start in dict.fromkeys((self._import_roots[importer], *self._roots)):
             key = (start, module)
             if key not in self._found:
-                self._found[key] = _module_file(Path(start), module)
+                file = _module_file(Path(start), module)
+                self._found[key] = None if file is None else self.path_of(file)
             if found := self._found[key]:
                 return found
         return None
+
+    def path_of(self, file: str | Path) -> str:
+        """Return the path that a file of the tree has here."""
+        return self._paths.get(os.path.realpath(file)) or shown(str(file))
 
     def mentioning(self, name: str, beside: str, *, renamed: bool = False) -> Iterator[str]:
         """Yield the files of the tree that may import this name from the module `beside`.
@@ -167,8 +178,9 @@ class Program:
         Such a file has the module's name as a whole word, and the name; or it imports all that the module has. Where the module
         may be `renamed`, it is enough that the name is that of an attribute.
         """
-        stem = Path(beside).stem
-        module = re.escape((Path(beside).resolve().parent.name if stem == "__init__" else stem).encode())
+        real = _real(beside)
+        stem = real.stem
+        module = re.escape((real.parent.name if stem == "__init__" else stem).encode())
         relative = rb"|\bfrom\s+\.+\s*import\b" if stem == "__init__" else b""
         member = re.escape(name.encode()) + rb"\b"
         attribute = rb"|\.\s*" + member if renamed else b""
@@ -176,7 +188,7 @@ class Program:
         for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
             with suppress(OSError):
                 if not file.samefile(beside) and _has_all(searchable(str(file), read_bytes(file)), words):
-                    yield str(file)
+                    yield self.path_of(file)
 
     def absolute(self, statement: ast.ImportFrom, importer: str) -> str:
         """Return the absolute dotted name of the module that an import names, relative or not."""
@@ -194,8 +206,8 @@ class Program:
     def conftests(self, path: str) -> list[str]:
         """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""
         if path not in self._conftests:
-            folders = (each for each in Path(path).parents if each == self._root or self._root in each.parents)
-            self._conftests[path] = [str(file) for folder in folders if (file := folder / "conftest.py").is_file()]
+            folders = (each for each in _real(path).parents if each.is_relative_to(self._root))
+            self._conftests[path] = [self.path_of(file) for folder in folders if (file := folder / "conftest.py").is_file()]
         return self._conftests[path]
 
     def declares(self, words: re.Pattern[bytes]) -> bool:
@@ -241,22 +253,20 @@ class Program:
 
     def package_of(self, path: str) -> str:
         """Return the dotted name of the package that a file belongs to; empty for a script."""
-        file = Path(path)
-        folders: list[str] = []
-        folder = file.parent
-        while (folder / "__init__.py").is_file() and folder != folder.parent:  # the parent of `.` is `.`
-            folders.insert(0, folder.name)
-            folder = folder.parent
-        return ".".join(folders)
+        return ".".join(_real(path).relative_to(_import_root(path)).parts[:-1])
 
 
 def _has_all(data: bytes, words: Iterable[re.Pattern[bytes]]) -> bool:
     return all(word.search(data) for word in words)
 
 
+def _real(path: str) -> Path:
+    return Path(os.path.realpath(path))
+
+
 def _import_root(path: str) -> str:
     """Return the folder that the top package of a file lies in."""
-    folder = Path(path).parent
+    folder = _real(path).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
     return str(folder)

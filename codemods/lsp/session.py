@@ -89,7 +89,7 @@ def answer(question: Question) -> Answer:
     """Answer one question; paths are told from the root of the project, wherever the editor was started."""
     ask = question.ask
     try:
-        project = project_of(os.path.dirname(ask.path), Configuration(ask.settings.overlay))
+        project = project_of(ask.path, Configuration(ask.settings.overlay))
     except ConfigError as error:
         failed = Checked([of_error(FileError(ask.path, 1, str(error)))])
         return failed if isinstance(question, Check) else Edited({}, str(error))
