@@ -51,7 +51,7 @@ class Baseline:
             raise self._unusable("there is no such file; `shapecheck check --write-baseline FILE` makes one") from None
         except OSError as error:
             raise self._unusable(f"cannot be read: {error.strerror or error}") from None
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise self._unusable(f"is no baseline: {error}") from None
         try:
             self._take(document)
@@ -67,7 +67,9 @@ class Baseline:
         for path, entries in document["findings"].items():
             for each in entries:
                 entry = Entry(path, each["code"], Verdict(each["verdict"]), each["fingerprint"])
-                self.counts[entry] += int(each["count"])
+                if not isinstance(count := each["count"], int) or count < 1:
+                    raise ValueError(f"count {count!r}")
+                self.counts[entry] += count
                 self.calls[entry] = each["name"], each["call"]
 
     def entry(self, run: Run, finding: Finding) -> Entry:
