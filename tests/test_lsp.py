@@ -313,6 +313,21 @@ def test_an_action_of_an_older_text_is_not_made(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize("text", ["", source("5"), source("4", before="\n\n")], ids=["shorter", "edited", "moved"])
+def test_an_edit_is_not_made_of_a_text_that_was_changed_while_it_was_sought(tmp_path: Path, text: str) -> None:
+    async def scene(client: Editor) -> None:
+        client.open("a.py", source("4"))
+        fix, *_ = await client.actions("a.py", CALL)
+        resolved = asyncio.ensure_future(client.code_action_resolve_async(fix))
+        await asyncio.sleep(0)  # it is sent
+        client.change("a.py", text, 2)
+        with pytest.raises(JsonRpcException, match="no edit to make"):
+            await resolved
+        assert client.messages == ["shapecheck: the document was changed meanwhile"]
+
+    play(tmp_path, scene)
+
+
 def test_an_editor_that_cannot_resolve_gets_the_edits_at_once(tmp_path: Path) -> None:
     async def scene(client: Editor) -> None:
         client.open("a.py", source("4"))
