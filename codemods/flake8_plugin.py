@@ -80,6 +80,7 @@ class Plugin:
                 yield line, column, message, type(self)
 
     def _findings(self, text: bytes) -> Iterator[tuple[int, int, str]]:
+        from codemods.baseline import new
         from codemods.codes import FILE_ERROR, OWN_CODES
         from codemods.config import ConfigError, Configuration
         from codemods.files import left_out, project_of, shown
@@ -94,6 +95,7 @@ class Plugin:
             source = Source(shown(self._filename), text, "utf-8")  # flake8 has decoded it, whatever it declares
             source.tree = self._tree
             examination = _examined(source, project)
+            findings = new(examination)
         except ConfigError as error:
             yield 1, 0, f"{failure}: {error}"
         except SourceError as error:
@@ -101,7 +103,7 @@ class Plugin:
         else:
             for each in examination.errors:
                 yield each.line, 0, f"{failure}: {each.message}"
-            for finding in examination.findings:
+            for finding in findings:
                 yield finding.span.line, finding.span.column - 1, f"{finding.code} {finding.name}: {sentence(finding)}"
 
     def _overlaid(self, settings: Settings) -> Settings:

@@ -15,6 +15,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from codemods.cli import main
 from codemods.lsp.jobs import Worker
 from codemods.lsp.session import Ask, Check, Checked
 from codemods.lsp.settings import EditorSettings
@@ -393,6 +394,20 @@ def test_settings_are_those_of_the_project_with_those_of_the_editor_on_top(tmp_p
 
     play(tmp_path, of_the_project)
     play(tmp_path, of_the_editor, options={"chips": ["v5p"]})
+
+
+def test_what_a_baseline_accepts_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nbaseline = 'known.json'\n")
+    (tmp_path / "a.py").write_text(source("4"))
+    assert main(["check", str(tmp_path), "--write-baseline", str(tmp_path / "known.json")]) == 0
+
+    async def scene(client: Editor) -> None:
+        client.open("a.py", source("4"))
+        assert list(await client.diagnostics("a.py")) == []
+        client.change("a.py", source("5"), 2)
+        assert codes(await client.diagnostics("a.py", 2)) == ["SC102"]
+
+    play(tmp_path, scene)
 
 
 def test_wrong_settings_are_told_and_left_out(tmp_path: Path) -> None:
