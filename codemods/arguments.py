@@ -215,6 +215,15 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         _settle_input(options, {"check": check, "fix": fix}[options.command])
     if options.command == "check" and options.add_ignores and (options.compile or options.write_baseline):
         check.error(f"--{'compile' if options.compile else 'write-baseline'} is not for --add-ignores")
+    if options.command in ("check", "plan") and not options.compile:
+        asked = {
+            "--timeout": options.timeout,
+            "--jobs": options.jobs,
+            "--no-cache": options.command == "plan" and options.no_cache,
+        }
+        for name, given in asked.items():
+            if given:
+                commands.choices[options.command].error(f"{name} is for --compile")
     return options
 
 
@@ -289,8 +298,10 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("report")
-    group.add_argument("--select", **_list("CODE", code_prefix), help="report these codes only; a prefix such as SC1 will do")
-    group.add_argument("--ignore", **_list("CODE", code_prefix), help="do not report these codes")
+    group.add_argument(
+        "--select", **_list("CODE", code_prefix), help="report these only: codes, prefixes such as SC1, names of rules"
+    )
+    group.add_argument("--ignore", **_list("CODE", code_prefix), help="do not report these")
     _add_chip(group)
     group.add_argument("--unproven", action="store_true", help="report also what cannot be told")
     group.add_argument("--strict", action="store_true", help="the same, and count it as a finding")

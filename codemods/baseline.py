@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from codemods.check import Run
+from codemods.check import Examination, Run, summarise
 from codemods.config import ConfigError
-from codemods.files import Found, Project, read, shown
+from codemods.files import Candidate, Found, Project, Stamp, read, shown
 from codemods.findings import Finding, Note
 from codemods.report.fingerprints import call_of, identity
 from codemods.source import Source
@@ -51,7 +51,7 @@ class Baseline:
             raise self._unusable("there is no such file; `shapecheck check --write-baseline FILE` makes one") from None
         except OSError as error:
             raise self._unusable(f"cannot be read: {error.strerror or error}") from None
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise self._unusable(f"is no baseline: {error}") from None
         try:
             self._take(document)
@@ -67,7 +67,9 @@ class Baseline:
         for path, entries in document["findings"].items():
             for each in entries:
                 entry = Entry(path, each["code"], Verdict(each["verdict"]), each["fingerprint"])
-                self.counts[entry] += int(each["count"])
+                if not isinstance(count := each["count"], int) or count < 1:
+                    raise ValueError(f"count {count!r}")
+                self.counts[entry] += count
                 self.calls[entry] = each["name"], each["call"]
 
     def entry(self, run: Run, finding: Finding) -> Entry:
@@ -150,6 +152,20 @@ class Baselines:
     def _baseline_of(self, path: str) -> str:
         project = self._projects.get(path)
         return project.settings.baseline if project else ""
+
+
+def new(examination: Examination) -> list[Finding]:
+    """Return what there is to report of the files of one project, where there is no more to the run.
+
+    Raises:
+        ConfigError: the baseline of the project cannot be used.
+    """
+    project = examination.project
+    if not project.settings.baseline or not examination.findings:
+        return examination.findings
+    candidates = [Candidate(path, source.data, Stamp(0, 0, 0, 0), project) for path, source in examination.sources.items()]
+    found = Found(tuple(candidates), (), files=len(candidates))
+    return Baselines(found).keep_new(summarise(found, [examination], [])).report.findings
 
 
 def _is_looked_for(baseline: Baseline, entry: Entry, looked_at: Mapping[str, Project]) -> bool:

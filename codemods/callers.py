@@ -75,8 +75,8 @@ class Neighbours:
 
 def _module(path: str) -> bytes:
     """Return the last part of a module's name."""
-    file = Path(path)
-    return os.fsencode(file.resolve().parent.name if file.stem == "__init__" else file.stem)
+    file = Path(path).resolve()
+    return os.fsencode(file.parent.name if file.stem == "__init__" else file.stem)
 
 
 def _exported(tree: ast.Module) -> set[str]:

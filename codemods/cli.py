@@ -48,10 +48,10 @@ class Outcome(NamedTuple):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    options = parse(arguments)
     gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time,
     atexit.register(gc.freeze)  # and the most when Python ends
     try:
+        options = parse(arguments)
         commands = {
             "check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan, "stub": _stub, "lsp": _lsp,
         }  # fmt: skip
@@ -64,11 +64,23 @@ def main(arguments: list[str] | None = None) -> int:
     except Died as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
         return _FAILED
-    except Exception:  # a status of 1, Python's own, would say that there are findings
+    except Exception as error:  # a status of 1, Python's own, would say that there are findings
+        if isinstance(error, FileNotFoundError) and _is_nowhere():
+            _emit("shapecheck: the working folder is not there any more\n", sys.stderr)
+            return _FAILED
         import traceback
 
         _emit(f"{traceback.format_exc()}shapecheck: internal error, please report it\n", sys.stderr)
         return _FAILED
+
+
+def _is_nowhere() -> bool:
+    """Say whether the working folder was deleted: whoever asks where a file is fails then."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _check(options: Namespace) -> int:
@@ -237,7 +249,7 @@ def _find(options: Namespace) -> tuple[Found, bytes | None]:
         return discover(options.paths, configuration, Words(), force_exclude=options.force_exclude), None
     data = sys.stdin.buffer.read()
     name = options.stdin_filename or "-"
-    project = project_of(os.path.dirname(name), configuration)
+    project = project_of(name, configuration)
     if (options.force_exclude and left_out(name, project.settings)) or not Words().occur_in(data):
         return Found((), (), files=1), data
     return Found((Candidate(shown(name), data, Stamp(0, 0, 0, 0), project),), (), files=1), data

@@ -53,7 +53,7 @@ def questions(options: Namespace, analyse: _Analyse) -> tuple[list[Question], st
         ConfigError: no chip is named; there is no such call, or one of its sizes is not known; or the mesh does not fit.
     """
     path, line = options.call or ("", 0)
-    project = project_of(os.path.dirname(path), Configuration())
+    project = project_of(path, Configuration())
     chips = [chip_of(name) for name in options.chips or project.settings.chips]
     if not chips:
         raise ConfigError("name the chip to compile for: --chip v5p, or chips in [tool.shapecheck]")

@@ -28,11 +28,12 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 def _words() -> Mapping[str, Sequence[str]]:
     codes = known_codes()
-    selectable = sorted({*codes, *(code[:3] for code in codes)})
+    rules = [*codes, *names().values()]
+    selectable = sorted({*rules, *(code[:3] for code in codes)})
     return {
         "select": selectable,
         "ignore": selectable,
-        "codes": [*codes, *names().values()],
+        "what": rules,
         "chips": [chip.name for chip in CHIPS],
     }
 

@@ -114,15 +114,16 @@ def exclusion(pattern: str, base: str) -> str:
 
 
 def code_prefix(text: str) -> str:
-    """Return a prefix of rule codes, checked.
+    """Return a prefix of rule codes, checked; of the name of a rule, its code.
 
     Raises:
-        ValueError: no code starts with it.
+        ValueError: no code starts with it, and no rule has that name.
     """
-    if not text or not any(code.startswith(text) for code in known_codes()):
-        meant = f" (did you mean {code}?)" if (code := code_of(text)) else ""
-        raise ValueError(f"{text!r} is no code, nor the beginning of one{meant}; known: {', '.join(known_codes())}")
-    return text
+    if text and any(code.startswith(text) for code in known_codes()):
+        return text
+    if (code := code_of(text)) is None:
+        raise ValueError(f"{text!r} is no code, nor the beginning of one, nor a rule's name; known: {', '.join(known_codes())}")
+    return code
 
 
 def chip_name(text: str) -> str:

@@ -106,8 +106,9 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
     problems: list[Problem] = []
     projects: dict[str, Project] = {}
     for path in paths:
-        folder = path if os.path.isdir(path) else os.path.dirname(path)
-        project = projects.get(folder) or projects.setdefault(folder, project_of(folder, configuration))
+        folder = _folder(path)
+        key = path if os.path.islink(path) else folder
+        project = projects.get(key) or projects.setdefault(key, project_of(path, configuration))
         if force_exclude and left_out(path, project.settings):
             continue
         if folder == path:
@@ -131,14 +132,21 @@ def _by_shown_path(files: tuple[File, ...]) -> Mapping[str, File]:
     return {shown(file.path): file for file in files}
 
 
-def project_of(folder: str, configuration: Configuration) -> Project:
-    """Return the project of the files in a folder that the user named.
+def project_of(path: str, configuration: Configuration) -> Project:
+    """Return the project of a file or folder that the user named.
 
-    Its root is the nearest folder with a pyproject.toml, a setup.py or a repository; where there is none, the folder that
-    holds the outermost package.
+    Its root is the nearest folder with a pyproject.toml, a setup.py or a repository; where there is none, also not above what a
+    symbolic link stands for, the folder that holds the outermost package.
     """
+    folder = _folder(path)
+    if _marked_root(folder) is None:
+        folder = _folder(os.path.realpath(path))
     outermost = next(each for each in parents(folder) if not exists(os.path.join(each, "__init__.py")))
     return Project(_marked_root(folder) or outermost, configuration.nearest(folder))
+
+
+def _folder(path: str) -> str:
+    return path if os.path.isdir(path) else os.path.dirname(path)
 
 
 def left_out(path: str, settings: Settings) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -81,6 +80,7 @@ class Plugin:
                 yield line, column, message, type(self)
 
     def _findings(self, text: bytes) -> Iterator[tuple[int, int, str]]:
+        from codemods.baseline import new
         from codemods.codes import FILE_ERROR, OWN_CODES
         from codemods.config import ConfigError, Configuration
         from codemods.files import left_out, project_of, shown
@@ -89,12 +89,13 @@ class Plugin:
 
         failure = f"{FILE_ERROR} {OWN_CODES[FILE_ERROR].name}"
         try:
-            project = project_of(os.path.dirname(self._filename), Configuration(self._overlaid))
+            project = project_of(self._filename, Configuration(self._overlaid))
             if left_out(self._filename, project.settings):
                 return
             source = Source(shown(self._filename), text, "utf-8")  # flake8 has decoded it, whatever it declares
             source.tree = self._tree
             examination = _examined(source, project)
+            findings = new(examination)
         except ConfigError as error:
             yield 1, 0, f"{failure}: {error}"
         except SourceError as error:
@@ -102,7 +103,7 @@ class Plugin:
         else:
             for each in (*examination.errors, *examination.unreadable):
                 yield each.line, 0, f"{failure}: {each.message}"
-            for finding in examination.findings:
+            for finding in findings:
                 yield finding.span.line, finding.span.column - 1, f"{finding.code} {finding.name}: {sentence(finding)}"
 
     def _overlaid(self, settings: Settings) -> Settings:

@@ -10,7 +10,7 @@ from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
 from shapecheck.contract import Contract
 from shapecheck.outcome import UNKNOWN
-from shapecheck.relation import Relation
+from shapecheck.relation import Relation, RelationError
 from shapecheck.rule import Rule, constantly, no_advice
 
 _Arrays: TypeAlias = Mapping[str, ArrayArgument]
@@ -41,10 +41,12 @@ def relation(text: str, *, name: str = "", message: str = "", when: str | Iterab
             hold everywhere. Of another device nothing is demanded.
 
     Raises:
-        RelationError: the relation cannot be read.
+        RelationError: the relation cannot be read, or speaks of nothing that a call has.
         ValueError: there is no such chip.
     """
     stated = Relation(text)
+    if not stated.names:
+        raise RelationError(f"names no size and no argument, so that it says the same of every call: {text!r}")
     everywhere = when == ON_ANY_CHIP
     named = () if everywhere else (when,) if isinstance(when, str) else tuple(when)
     return Rule(

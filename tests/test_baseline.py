@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from codemods import cli
+from codemods.analyse import analyse
 from codemods.report import FORMATS
 
 from . import fake_analysis
@@ -91,6 +92,34 @@ def test_what_is_new_is_reported(run: Runner, before: str, after: str, reported:
     adopt(run, before)
     Path("a.py").write_text(after)
     assert lines(run) == reported
+
+
+def test_another_relation_of_ones_own_is_new(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share one code."""
+    monkeypatch.setattr(cli, "_analysis", lambda: analyse)
+    mine = """\
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from shapecheck import contract
+
+@contract("width % 3 == 0", "height % 3 == 0")
+def narrow(x: Float[Array, "height width"], scale=1):
+    return x
+
+x = jnp.zeros({})
+narrow(x)
+"""
+    adopt(run, mine.format((3, 4)))
+    Path("a.py").write_text(mine.format((4, 3)))
+    assert lines(run) == [10]
+
+
+@pytest.mark.parametrize("count", ["-1", "0", "1.5", "1e999", '"1"', "null"])
+def test_a_count_that_is_none_is_refused(run: Runner, count: str) -> None:
+    adopt(run, BAD)
+    Path(KNOWN).write_text(Path(KNOWN).read_text().replace('"count": 1', f'"count": {count}'))
+    assert run("check", "--baseline", KNOWN) == 2
+    assert "is no baseline of version 1: ValueError: count" in run.err
 
 
 def test_the_same_in_another_file_is_new(run: Runner) -> None:

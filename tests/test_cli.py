@@ -14,6 +14,8 @@ from codemods import cli
 from . import fake_analysis
 from .fake_analysis import BAD, GOOD, IMPORT, UNPROVEN
 
+PLAN = ["plan", "config.json", "--chip", "v5e", "--batch", "1", "--context", "1"]
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -113,8 +115,9 @@ class TestStatus:
             (["chek"], "invalid choice: 'chek'"),
             (["check", "--selct", "SC1"], "check: error: unrecognized arguments: --selct (did you mean --select?)"),
             (["check", "--unprovn", "."], "check: error: unrecognized arguments: --unprovn (did you mean --unproven?)"),
-            (["check", "--select", "block-not-dividing"], "nor the beginning of one (did you mean SC102?); known: SC001"),
-            (["check", "--select", "XX"], "argument --select: 'XX' is no code, nor the beginning of one"),
+            (["check", "--select", "XX"], "'XX' is no code, nor the beginning of one, nor a rule's name; known: SC001, "),
+            (["check", "--jobs", "2"], "check: error: --jobs is for --compile"),
+            ([*PLAN, "--no-cache"], "plan: error: --no-cache is for --compile"),
             (["check", "--ignore", ""], "argument --ignore: '' is no code"),
             (["check", "--chip", "v9"], "argument --chip: unknown chip 'v9'; known: v2, "),
             (["check", "--output-format", "xml"], "invalid choice: 'xml'"),
@@ -128,6 +131,20 @@ class TestStatus:
         assert run(*arguments) == 2
         assert message in run.err
         assert run.out == ""
+
+    @pytest.mark.parametrize("option", ["block-not-dividing", "Block-Not-Dividing", "sc102", "SC102", "SC10"])
+    def test_a_rule_may_be_selected_by_its_name(self, run: Runner, option: str) -> None:
+        Path("a.py").write_text(BAD)
+        assert run("check", "--select", option) == 1
+        assert run("check", "--ignore", option) == 0
+
+    @pytest.mark.parametrize("arguments", [["check"], ["fix"], ["check", "/a.py"], ["check", "--baseline", "known.json"]])
+    def test_a_working_folder_that_was_deleted(self, run: Runner, arguments: list[str]) -> None:
+        Path("gone").mkdir()
+        os.chdir("gone")
+        Path("../gone").rmdir()
+        assert run(*arguments) == 2
+        assert run.err == "shapecheck: the working folder is not there any more\n"
 
     def test_a_path_that_does_not_exist_does_not_stop_the_others(self, run: Runner) -> None:
         Path("a.py").write_text(BAD)

@@ -52,9 +52,10 @@ def said(shell: str, program: str, *arguments: str | Path) -> list[str]:
 CASES = {
     "che": ["check"],
     "check --select SC20": [f"SC20{number}" for number in range(1, 9)],
-    "fix --ignore SC5": ["SC5", "SC505", "SC506"],
+    "fix --ignore SC5": ["SC5", "SC505", "SC506", "SC507"],
     "explain block-not": ["block-not-dividing", "block-not-positive"],
-    "explain SC102 SC40": [f"SC40{number}" for number in range(1, 8)],
+    "explain SC102 SC40": [f"SC40{number}" for number in range(1, 10)],
+    "check --select block-not": ["block-not-dividing", "block-not-positive"],
     "check --chip v5": ["v5e", "v5p"],
     "plan --chip v5": ["v5e", "v5p"],
     "check --output-format s": ["sarif"],

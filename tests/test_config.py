@@ -43,7 +43,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ),
         ("[tool.shapecheck]\nselect = 'SC1'", "select must be an array of strings, not 'SC1'"),
         ("[tool.shapecheck]\nignore = [1]", r"ignore must be an array of strings, not \[1\]"),
-        ("[tool.shapecheck]\nselect = ['XX1']", "select: 'XX1' is no code, nor the beginning of one; known: SC001, "),
+        ("[tool.shapecheck]\nselect = ['XX1']", "select: 'XX1' is no code, nor the beginning of one, nor a rule's name; known"),
         ("[tool.shapecheck]\nchips = ['v99']", "chips: unknown chip 'v99'; known: v2"),
         ("[tool.shapecheck]\nstrict = 1", "strict must be true or false, not 1"),
         ("[tool.shapecheck]\nbaseline = true", "baseline must be the path of a file, not True"),

@@ -25,7 +25,7 @@ def test_relations_become_rules_named_by_their_text() -> None:
 
 @pytest.mark.parametrize(
     ("relation", "argument"),
-    [("heads % block == 0", "block"), ("batch == k_heads", "k"), ("block_type == 'int'", "block"), ("1 == 1", "")],
+    [("heads % block == 0", "block"), ("batch == k_heads", "k"), ("block_type == 'int'", "block")],
 )
 def test_a_rule_points_at_a_parameter_if_it_has_one_and_else_at_its_last_array(relation: str, argument: str) -> None:
     assert stated_contract("f", (Q, K), (BLOCK,), [relation]).rules[0].argument == argument
@@ -34,6 +34,14 @@ def test_a_rule_points_at_a_parameter_if_it_has_one_and_else_at_its_last_array(r
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(RelationError, match=r"'head % 2 == 0': f has no 'head' \(did you mean 'heads' or 'q_heads'\?\)"):
         stated_contract("f", (Q,), (), ["head % 2 == 0"])
+
+
+@pytest.mark.parametrize("text", ["1 == 2", "True", "min(1, 2) == 1"])
+def test_a_relation_that_speaks_of_nothing_is_refused(text: str) -> None:
+    with pytest.raises(RelationError, match="names no size and no argument"):
+        stated_contract("f", (Q,), (BLOCK,), [text])
+    with pytest.raises(RelationError, match=re.escape(text)):
+        relation(text, name="never")
 
 
 def test_a_parameter_hides_the_axis_of_its_name() -> None:

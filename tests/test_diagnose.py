@@ -556,6 +556,12 @@ def test_a_contract_of_ones_own() -> None:
     assert (second.rule.name, second.read) == ("whole-blocks", {"tokens": 100})
 
 
+@pytest.mark.parametrize("value", ["007", "(,)", "(12)", "'a\\'", "'\\x'", "٣", "1_000", "24abc", "1234567890123456789", "1.2.3"])
+def test_what_is_no_value_of_python_is_not_read_in_part(value: str) -> None:
+    (diagnosis,) = found(f"SC102 block-not-dividing: pages_per_sequence = {value}, pages_per_compute_block = 16")
+    assert diagnosis.read == {"pages_per_compute_block": 16}
+
+
 # ---- wrappers of the kernels, whose errors are not provoked here
 
 

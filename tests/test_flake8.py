@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .editor import ROOT, source
+from .editor import IMPORT, ROOT, source
 
 CASES = sorted((ROOT / "tests" / "cases").glob("*.py"))
 ISOLATED = ("--isolated", "--select", "SC")
@@ -138,6 +138,17 @@ def test_options_stand_in_its_configuration_and_go_on_top_of_the_project(tmp_pat
     assert {"SC204", "SC102"} <= set(codes(flake8(tmp_path, ".")))
     (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nexclude = ['b.py']\nignore = ['SC2']\n")
     assert flake8(tmp_path, ".") == []
+
+
+def test_what_a_baseline_accepts_is_not_reported(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nbaseline = 'known.json'\n")
+    (tmp_path / "a.py").write_text(source("4"))
+    assert codes(flake8(tmp_path, *ISOLATED, "a.py")) == ["SC901"], "there is no such file yet"
+    run(["-P", "-m", "codemods", "check", "--write-baseline", "known.json"], tmp_path)
+    assert flake8(tmp_path, *ISOLATED, "a.py") == check(tmp_path, "a.py") == []
+    (tmp_path / "a.py").write_text(source("4") + source("5").removeprefix(IMPORT))
+    (found,) = flake8(tmp_path, *ISOLATED, "a.py")
+    assert [found] == check(tmp_path, "a.py")
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:

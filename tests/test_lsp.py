@@ -15,6 +15,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from codemods.cli import main
 from codemods.lsp.jobs import Worker
 from codemods.lsp.session import Ask, Check, Checked
 from codemods.lsp.settings import EditorSettings
@@ -313,6 +314,21 @@ def test_an_action_of_an_older_text_is_not_made(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize("text", ["", source("5"), source("4", before="\n\n")], ids=["shorter", "edited", "moved"])
+def test_an_edit_is_not_made_of_a_text_that_was_changed_while_it_was_sought(tmp_path: Path, text: str) -> None:
+    async def scene(client: Editor) -> None:
+        client.open("a.py", source("4"))
+        fix, *_ = await client.actions("a.py", CALL)
+        resolved = asyncio.ensure_future(client.code_action_resolve_async(fix))
+        await asyncio.sleep(0)  # it is sent
+        client.change("a.py", text, 2)
+        with pytest.raises(JsonRpcException, match="no edit to make"):
+            await resolved
+        assert client.messages == ["shapecheck: the document was changed meanwhile"]
+
+    play(tmp_path, scene)
+
+
 def test_an_editor_that_cannot_resolve_gets_the_edits_at_once(tmp_path: Path) -> None:
     async def scene(client: Editor) -> None:
         client.open("a.py", source("4"))
@@ -378,6 +394,20 @@ def test_settings_are_those_of_the_project_with_those_of_the_editor_on_top(tmp_p
 
     play(tmp_path, of_the_project)
     play(tmp_path, of_the_editor, options={"chips": ["v5p"]})
+
+
+def test_what_a_baseline_accepts_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.shapecheck]\nbaseline = 'known.json'\n")
+    (tmp_path / "a.py").write_text(source("4"))
+    assert main(["check", str(tmp_path), "--write-baseline", str(tmp_path / "known.json")]) == 0
+
+    async def scene(client: Editor) -> None:
+        client.open("a.py", source("4"))
+        assert list(await client.diagnostics("a.py")) == []
+        client.change("a.py", source("5"), 2)
+        assert codes(await client.diagnostics("a.py", 2)) == ["SC102"]
+
+    play(tmp_path, scene)
 
 
 def test_wrong_settings_are_told_and_left_out(tmp_path: Path) -> None:

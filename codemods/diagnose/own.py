@@ -20,7 +20,11 @@ _NAMED = re.compile(r"\b(SC\d{3}) ([a-z0-9]+(?:-[a-z0-9]+)*)")
 _STATED = re.compile(rf"^\s*{OWN_CODE} (?:(?P<name>[^:]{{1,80}}): )?(?P<relation>.{{1,400}})$")
 _CALLEE = re.compile(r"\b(\w+): \d+ relations? do(?:es)? not hold")
 _PLACE = re.compile(r"(?P<path>[^\s:]+\.(?:pyi?|ipynb)):(?:cell \d+:)?(?P<line>\d{1,9}):\d+: SC")
-_VALUE = r"([a-z]\w*) = ('[^'\n]{0,60}'|-?\d{1,15}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?|None|True|False|\([\d, ]{0,80}\))"
+_SIZE = r"(?:0|[1-9][0-9]{0,14})"
+_VALUE = (  # each is one that Python can read, and all of it
+    rf"([a-z]\w*) = ('[^'\\\n]{{0,60}}'|-?{_SIZE}(?:\.[0-9]{{1,20}})?(?:e[+-]?[0-9]{{1,3}})?|None|True|False"
+    rf"|\((?:{_SIZE}(?:, {_SIZE}){{1,9}}|{_SIZE},)?\))(?!\.?\w)"
+)
 _BESIDE = re.compile(rf"(?<![\w.]){_VALUE}")
 _BELOW = re.compile(rf"\s*(?:= where: )?{_VALUE}(?:\s+\(.*\))?\s*")
 _NEAR = 60  # lines below a rule that may give values, and above it that may give the callee

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,16 +83,17 @@ def load(machine: Machine, path: str) -> None:
 
 def _attach(program: Program, path: str) -> None:
     """Make a module an attribute of its package, whose top level is being executed."""
-    parent, name = _package(path)
+    parent, name = _package(program, path)
     if parent in program.running and path not in program.attached:
         program.attached.add(path)
         program.executed[parent].state.cells[(program.module_scopes[parent], name)] = Module(path)
 
 
-def _package(path: str) -> tuple[str, str]:
+def _package(program: Program, path: str) -> tuple[str, str]:
     """Return the file of the package that a module lies in, and the module's name there."""
-    inner = Path(path).parent if Path(path).stem == "__init__" else Path(path).with_suffix("")
-    return str(inner.parent / "__init__.py"), inner.name
+    file = Path(os.path.abspath(path))
+    inner = file.parent if file.stem == "__init__" else file.with_suffix("")
+    return program.path_of(inner.parent / "__init__.py"), inner.name
 
 
 def _forget_submodules(machine: Machine, path: str, scope_id: int) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from codemods.disk import is_file, read
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
-from codemods.files import below, searchable
+from codemods.files import below, searchable, shown
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
 from codemods.values import Array, Choice, Reason, Value
@@ -69,17 +69,21 @@ def _read(path: str) -> Source:
 class Program:
     """The modules of the scanned tree, read on demand.
 
+    A file has one path here: that of its source, or else the one that reports show. Which package it belongs to, and what it
+    can import, is told by where it lies: not by the working folder, nor by the symbolic links on the way.
+
     Args:
         sources: the files that are scanned.
-        root: the folder that absolute imports start from, besides those that the packages of the files lie in.
+        root: the folder that absolute imports start from, besides its `src` and those that the packages of the files lie in.
     """
 
     def __init__(self, sources: Iterable[Source], root: Path) -> None:
         self.tree = Tree(self._imported)
-        self._root = root
+        self._root = Path(os.path.realpath(root))
         self._given = {source.path: source for source in sources}
+        self._given_paths = {os.path.realpath(path): path for path in reversed(self._given)}
         self._import_roots = {path: _import_root(path) for path in self._given}
-        self._roots = list(dict.fromkeys((str(root), *self._import_roots.values())))
+        self._roots = list(dict.fromkeys((str(self._root), str(self._root / "src"), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
         self._conftests: dict[str, list[str]] = {}
         self._ids = itertools.count(1)
@@ -94,6 +98,7 @@ class Program:
 
     def _begin(self) -> None:
         self._sources = dict(self._given)
+        self._paths = dict(self._given_paths)  # those of sources, by where they really lie
         self.scanned = set(self._given)
         self.executed: dict[str, Machine] = {}  # by path: the executions of the top levels of modules
         self.running: set[str] = set()  # the modules that are being executed
@@ -120,6 +125,7 @@ class Program:
     def _add(self, sources: Iterable[Source]) -> None:
         for source in sources:
             self._sources[source.path] = source
+            self._paths.setdefault(os.path.realpath(source.path), source.path)
             self.tree.add(source.path, source.text)
 
     def keep(self, cells: Mapping[tuple[int, str], Value]) -> None:
@@ -175,10 +181,15 @@ class Program:
         for start in dict.fromkeys((self._import_roots[importer], *self._roots)):
             key = (start, module)
             if key not in self._found:
-                self._found[key] = _module_file(Path(start), module)
+                file = _module_file(Path(start), module)
+                self._found[key] = None if file is None else self.path_of(file)
             if found := self._found[key]:
                 return found
         return None
+
+    def path_of(self, file: str | Path) -> str:
+        """Return the path that a file of the tree has here."""
+        return self._paths.get(os.path.realpath(file)) or shown(str(file))
 
     def mentioning(self, name: str, beside: str, *, renamed: bool = False) -> Iterator[str]:
         """Yield the files of the tree that may import this name from the module `beside`.
@@ -186,8 +197,9 @@ class Program:
         Such a file has the module's name as a whole word, and the name; or it imports all that the module has. Where the module
         may be `renamed`, it is enough that the name is that of an attribute.
         """
-        stem = Path(beside).stem
-        module = re.escape((Path(beside).resolve().parent.name if stem == "__init__" else stem).encode())
+        real = _real(beside)
+        stem = real.stem
+        module = re.escape((real.parent.name if stem == "__init__" else stem).encode())
         relative = rb"|\bfrom\s+\.+\s*import\b" if stem == "__init__" else b""
         member = re.escape(name.encode()) + rb"\b"
         attribute = rb"|\.\s*" + member if renamed else b""
@@ -196,7 +208,7 @@ class Program:
         for file in self._all_files:
             with suppress(OSError):
                 if os.path.realpath(file) != own and _has_all(searchable(file, read(file)[0]), words):
-                    yield file
+                    yield self.path_of(file)
 
     @cached_property
     def _all_files(self) -> list[str]:
@@ -226,8 +238,8 @@ class Program:
     def conftests(self, path: str) -> list[str]:
         """Return the conftest files of the tree that pytest imports before the tests in a file, the nearest first."""
         if path not in self._conftests:
-            folders = (each for each in Path(path).parents if each == self._root or self._root in each.parents)
-            self._conftests[path] = [str(file) for folder in folders if is_file(str(file := folder / "conftest.py"))]
+            folders = (each for each in _real(path).parents if each.is_relative_to(self._root))
+            self._conftests[path] = [self.path_of(file) for folder in folders if is_file(str(file := folder / "conftest.py"))]
         return self._conftests[path]
 
     def declares(self, words: re.Pattern[bytes]) -> bool:
@@ -273,22 +285,20 @@ class Program:
 
     def package_of(self, path: str) -> str:
         """Return the dotted name of the package that a file belongs to; empty for a script."""
-        file = Path(path)
-        folders: list[str] = []
-        folder = file.parent
-        while is_file(str(folder / "__init__.py")) and folder != folder.parent:  # the parent of `.` is `.`
-            folders.insert(0, folder.name)
-            folder = folder.parent
-        return ".".join(folders)
+        return ".".join(_real(path).relative_to(_import_root(path)).parts[:-1])
 
 
 def _has_all(data: bytes, words: Iterable[re.Pattern[bytes]]) -> bool:
     return all(word.search(data) for word in words)
 
 
+def _real(path: str) -> Path:
+    return Path(os.path.realpath(path))
+
+
 def _import_root(path: str) -> str:
     """Return the folder that the top package of a file lies in."""
-    folder = Path(path).parent
+    folder = _real(path).parent
     while is_file(str(folder / "__init__.py")) and folder != folder.parent:
         folder = folder.parent
     return str(folder)

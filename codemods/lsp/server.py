@@ -19,6 +19,7 @@ from codemods.lsp.session import Ask, Check, Checked, Edited
 from codemods.lsp.settings import EditorSettings, read_settings
 from codemods.version import version
 
+_LATE = Edited({}, "the document was changed meanwhile")
 _WATCHED = ("**/*.py", "**/*.pyi", "**/*.ipynb", "**/pyproject.toml")
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
@@ -66,9 +67,13 @@ class Server(LanguageServer):
         """Make the edit of an action; None where there is none to make any more, of which the user is told."""
         found = self.documents.find(data["uri"])
         if found is None or found[0].revision != data["revision"]:
-            edited = Edited({}, "the document was changed meanwhile")
+            edited = _LATE
         else:
-            edited = cast(Edited, await self.editing.ask(actions.question(data, self.ask(found[0]))))
+            ask = self.ask(found[0])
+            edited = cast(Edited, await self.editing.ask(actions.question(data, ask)))
+            now = self.documents.buffers()
+            if any(now.get(path) != ask.buffers.get(path) for path in (ask.path, *(path for path, _ in edited.edits))):
+                edited = _LATE
         if not edited.edits:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"shapecheck: {edited.reason}"))
             return None

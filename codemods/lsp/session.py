@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from lsprotocol.types import TextEdit
 
 from codemods.analyse import analyse
+from codemods.baseline import new
 from codemods.check import Examination, examine, load
 from codemods.config import ConfigError, Configuration
 from codemods.files import NOTEBOOK, Candidate, Found, Project, Stamp, left_out, project_of, searchable, shown
@@ -89,18 +90,18 @@ def answer(question: Question) -> Answer:
     """Answer one question; paths are told from the root of the project, wherever the editor was started."""
     ask = question.ask
     try:
-        project = project_of(os.path.dirname(ask.path), Configuration(ask.settings.overlay))
+        project = project_of(ask.path, Configuration(ask.settings.overlay))
+        with unsaved(ask.buffers), chdir(project.root if os.path.isdir(project.root) else os.curdir):
+            match question:
+                case Check():
+                    return _check(ask, project)
+                case Fix(_, key):
+                    return _fix(ask, project, key)
+                case Ignore(_, key):
+                    return _ignore(ask, project, key)
     except ConfigError as error:
         failed = Checked([of_error(FileError(ask.path, 1, str(error)))])
         return failed if isinstance(question, Check) else Edited({}, str(error))
-    with unsaved(ask.buffers), chdir(project.root if os.path.isdir(project.root) else os.curdir):
-        match question:
-            case Check():
-                return _check(ask, project)
-            case Fix(_, key):
-                return _fix(ask, project, key)
-            case Ignore(_, key):
-                return _ignore(ask, project, key)
 
 
 def _found(ask: Ask, project: Project) -> Found:
@@ -127,7 +128,7 @@ def _check(ask: Ask, project: Project) -> Checked:
     if examination is None:
         return Checked([of_error(error) for error in errors])
     (source,) = examination.sources.values()
-    told = [of_finding(finding, source, ask.encoding) for finding in examination.findings]
+    told = [of_finding(finding, source, ask.encoding) for finding in new(examination)]
     told += [of_error(error) for error in examination.errors]
     told += [of_note(note) for note in examination.notes if not ask.path.endswith(NOTEBOOK)]  # there it does not say which cell
     pointed = [

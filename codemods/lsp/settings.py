@@ -23,7 +23,7 @@ class EditorSettings(NamedTuple):
 
     def overlay(self, settings: Settings) -> Settings:
         """Return the settings of a project with these on top."""
-        return overlay(Namespace(**self._asdict(), exclude=(), strict=False), settings)
+        return overlay(Namespace(**self._asdict(), exclude=(), strict=False, baseline=None), settings)
 
 
 def read_settings(*given: Any) -> tuple[EditorSettings, list[str]]:

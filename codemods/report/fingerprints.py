@@ -27,8 +27,11 @@ def fingerprints(run: Run) -> Iterator[str]:
 
 
 def identity(path: str, source: Source, finding: Finding) -> str:
-    """Return what a finding shares with its equals: the path, the code, and the call as it is written, without its layout."""
-    return _digest(path, finding.code, "".join(call_of(source, finding).split()))
+    """Return what a finding shares with its equals: the path, the rule, and the call as it is written, without its layout.
+
+    The relations that a user states share one code, but not their names.
+    """
+    return _digest(path, finding.code, finding.name, "".join(call_of(source, finding).split()))
 
 
 def call_of(source: Source, finding: Finding) -> str:
