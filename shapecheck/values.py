@@ -55,7 +55,7 @@ def examine(contract: Contract, arguments: Mapping[str, Any]) -> dict[str, Any]:
             if not violations:
                 continue  # what is wrong with constants of a program is for the program to say: it may never come to use them
         if look.contract.is_split(look.values):
-            continue  # each device looks at what it gets; this would be for one of them, and if that fails, the others wait for it
+            continue  # each device looks at what it gets; here one would look for all, and if that fails, the others wait for it
         from shapecheck.traced import judged_when_run
 
         carrier = min(traced or used, key=lambda name: _count(used[name]))

@@ -26,7 +26,7 @@ def _bounds_one(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
 
 
 def _has_rows(arrays: Arrays, row: Any, rows: int) -> Any:
-    """Say whether there are as many rows as sequences; if not, none is in use: SC403 tells it, and nothing else means anything."""
+    """Say whether there are as many rows as sequences; if not, none is in use: SC403 tells it, nothing else means anything."""
     return row - arrays["num_seqs"][0] >= row - rows  # both of the type of `row`: that of num_seqs may be too small for `rows`
 
 
