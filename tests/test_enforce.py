@@ -408,7 +408,7 @@ class Layer:
 
 class Decorated:
     @contract()
-    def __call__(self, q: "Float[Array, ' heads']") -> "Float[Array, ' heads']":
+    def __call__(self, q: Float[Array, " heads"]) -> Float[Array, " heads"]:
         return q
 
 
