@@ -38,7 +38,8 @@ def alternatives(hint: Any) -> Iterator[Any]:
     elif sys.version_info >= (3, 12) and isinstance(hint, typing.TypeAliasType):
         yield from alternatives(hint.__value__)
     elif sys.version_info >= (3, 12) and isinstance(origin, typing.TypeAliasType):
-        yield from alternatives(_with_arguments(origin.__value__, dict(zip(origin.__type_params__, typing.get_args(hint)))))
+        arguments = zip(origin.__type_params__, typing.get_args(hint), strict=False)  # the last may have defaults
+        yield from alternatives(_with_arguments(origin.__value__, dict(arguments)))
     else:
         yield hint
 
