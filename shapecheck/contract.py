@@ -183,7 +183,7 @@ class Contract:
         """
         elsewhere = values.get(ON_TPU) is False
         lacking = self.occasional - values.keys()
-        split = self.split is not None and self.split.evaluate(values) is True
+        split = self.is_split(values)
         for rule in self.rules:
             if (rule.on_tpu and (elsewhere or split)) or (rule.per_device and split):
                 continue
@@ -191,6 +191,10 @@ class Contract:
                 continue
             if lacking.isdisjoint(rule.names):
                 yield rule
+
+    def is_split(self, values: Values) -> bool:
+        """Say whether a call is split over several devices, each of which judges what it gets."""
+        return self.split is not None and self.split.evaluate(values) is True
 
     def uses_tpu(self, values: Values) -> bool:
         """Say whether a call with these values is certain to run on the TPU, where there is one."""

@@ -36,9 +36,11 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
     about_values, asked_by = bool(guard.contract.about_values.rules), guard.contract.values_parameter
     accepts_result = guard.recall.accepts_result if guard.asks_for_result else _accepts_any
 
-    # The attributes of a jit object are its own: copied, they would pass for those of the wrapper. What stands here instead of
-    # in functions of its own does so for speed: an eager call of a kernel takes some microseconds.
-    @functools.wraps(model, updated=("__dict__",) if isinstance(model, types.FunctionType) else ())
+    # The attributes of a jit object are its own: copied, they would pass for those of the wrapper.
+    looking_like_it = functools.wraps(model, updated=("__dict__",) if isinstance(model, types.FunctionType) else ())
+
+    # What stands here instead of in functions of its own does so for speed: an eager call of a kernel takes some microseconds.
+    @looking_like_it
     def enforced(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         if config.jaxtyping_disable:
@@ -65,6 +67,8 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
             error.__traceback__ = without_own_frames(error.__traceback__)
             raise
 
+    if guard.is_coroutine:
+        enforced = looking_like_it(_awaited(function, guard))
     enforced.__name__ = name_of(function)
     enforced.__wrapped__ = function
     vars(enforced)["__contract__"] = guard.contract
@@ -77,6 +81,32 @@ def enforce(function: _Function, demands: Sequence[Demand], *, others: bool = Tr
 def _accepts_any(result: Any, acceptance: Acceptance, scope: Scope) -> bool:
     """Accept every result of a function that does not annotate it."""
     return True
+
+
+def _awaited(function: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """Return a coroutine function behind the checks of a call. They are made when it runs, in no hurry."""
+
+    async def enforced(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        if config.jaxtyping_disable:
+            return await function(*args, **kwargs)
+        try:
+            arguments, acceptance = guard.examine(args, kwargs)
+            if SETTING.on or arguments.get(guard.contract.values_parameter):
+                args, kwargs = guard.examine_values(args, kwargs, arguments)
+            result = await function(*args, **kwargs)
+            if guard.asks_for_result:
+                scopes = enter(arguments, acceptance.bindings)  # not around what is awaited: the scopes are those of a thread
+                try:
+                    guard.examine_result(result, acceptance, scopes[-1])
+                finally:
+                    scopes.pop()
+            return result
+        except Exception as error:
+            error.__traceback__ = without_own_frames(error.__traceback__)
+            raise
+
+    return enforced
 
 
 def _ahead_of_time(method: Callable[..., Any], guard: Guard) -> Callable[..., Any]:

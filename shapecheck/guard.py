@@ -29,7 +29,9 @@ class Guard:
         self.signature = reading.signature
         self.contract = _stated(name_of(function), reading, demands)
         self.recall = Recall(reading.signature, self.contract)
-        self._result_hint = _result_hint(function, reading.signature)
+        body = inspect.unwrap(named_function(function))
+        self.is_coroutine = inspect.iscoroutinefunction(body)
+        self._result_hint = _result_hint(body, reading.signature)
         self.asks_for_result = self._result_hint is not Any
         for parameter in reading.signature.parameters.values():
             if parameter.annotation is not parameter.empty:
@@ -120,9 +122,7 @@ def _stated(name: str, reading: Reading, demands: Sequence[Demand]) -> Contract:
         raise
 
 
-def _result_hint(function: Callable[..., Any], signature: inspect.Signature) -> Any:
-    """Return the annotation of what a call gives; `Any` where it has none, or speaks of what comes later."""
-    body = inspect.unwrap(named_function(function))
-    later = inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body)
+def _result_hint(body: Callable[..., Any], signature: inspect.Signature) -> Any:
+    """Return the annotation of what a call gives, or what is awaited of it; `Any` where it has none."""
     hint = signature.return_annotation
-    return Any if later or hint in (signature.empty, object) else hint
+    return Any if inspect.isasyncgenfunction(body) or hint in (signature.empty, object) else hint

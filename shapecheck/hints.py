@@ -37,8 +37,17 @@ def alternatives(hint: Any) -> Iterator[Any]:
         yield from alternatives(hint.__origin__)
     elif sys.version_info >= (3, 12) and isinstance(hint, typing.TypeAliasType):
         yield from alternatives(hint.__value__)
+    elif sys.version_info >= (3, 12) and isinstance(origin, typing.TypeAliasType):
+        arguments = zip(origin.__type_params__, typing.get_args(hint), strict=False)  # the last may have defaults
+        yield from alternatives(_with_arguments(origin.__value__, dict(arguments)))
     else:
         yield hint
+
+
+def _with_arguments(value: Any, arguments: Mapping[Any, Any]) -> Any:
+    """Return what an alias stands for, with arguments in place of its parameters."""
+    parameters = getattr(value, "__parameters__", ())
+    return value[tuple(arguments.get(each, each) for each in parameters)] if parameters else arguments.get(value, value)
 
 
 def arrays_of(hint: Any) -> list[type[AbstractArray]]:

@@ -103,7 +103,7 @@ def _spelled(hint: Any, value: Any) -> str:
     """Return a hint as one would write it, without the names of modules, nor validators that were not reached."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(_spelled(member, value) for member in typing.get_args(hint))
+        return " | ".join(dict.fromkeys(_spelled(member, value) for member in typing.get_args(hint)))  # `bool` is `np.bool_` too
     if origin is Annotated and not is_bearable(value, hint.__origin__):
         return _spelled(hint.__origin__, value)
     if hint is types.NoneType:
@@ -133,9 +133,14 @@ class _Brief(reprlib.Repr):
 
 
 def _reason(hint: Any, value: Any) -> str:
-    """Return jaxtyping's reason, of the first kind of array that `value` is; empty where it is a long list."""
+    """Return jaxtyping's reason, of the first kind of array that `value` is; shorter where it lists all dtypes but this one."""
+    kinds = arrays_of(hint)
     if not is_array(value):
-        return ""
-    kinds = (array for array in arrays_of(hint) if array.array_type is Any or isinstance(value, array.array_type))
-    reason = next((kind.__instancecheck_str__(value) for kind in kinds), "")
-    return reason if len(reason) <= _LONGEST_REASON else ""
+        return "it is no array" if kinds and not is_quantized(value) else ""
+    meant = next((kind for kind in kinds if kind.array_type is Any or isinstance(value, kind.array_type)), None)
+    if meant is None:
+        return f"it is no {' or '.join(dict.fromkeys(_spelled(kind.array_type, value) for kind in kinds))}" if kinds else ""
+    reason = meant.__instancecheck_str__(value)
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    return f"its dtype is none of {meant.dtype.__name__}" if "has dtype" in reason else ""

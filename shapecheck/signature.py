@@ -100,7 +100,7 @@ def _namespace_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the globals of the function that wrote the annotations, whatever wraps it."""
     function = inspect.unwrap(named_function(inspect.unwrap(function)))
     if not hasattr(function, "__globals__"):
-        function = type(function).__call__
+        function = inspect.unwrap(type(function).__call__)
     return getattr(function, "__globals__", {})
 
 

@@ -82,7 +82,7 @@ def _primitive() -> Any:
     def under_checkify(plan: _Plan, carrier: Any, *numbers: Any) -> Any:
         told = _Told(plan.look.contract.name)
         told.plan = plan
-        holds = jax.pure_callback(plan.holds, jax.ShapeDtypeStruct((), jnp.bool_), *numbers)
+        holds = jax.pure_callback(plan.holds, jax.ShapeDtypeStruct((), jnp.bool_), *numbers, vmap_method="sequential")
         checkify.check(holds, told, *numbers)
         return carrier
 

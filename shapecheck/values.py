@@ -47,12 +47,18 @@ def examine(contract: Contract, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if look is None:
             continue
         used = {name: arrays[name] for measure in look.measures for name in measure.arrays}
-        if not any(_is_traced(array) for array in used.values()):
-            look.judge(look.concrete_numbers(used))
-            continue
+        traced = [name for name, each in used.items() if _is_traced(each)]
+        if not traced:
+            violations = look.violations(look.concrete_numbers(used))
+            if violations and not _is_tracing():
+                raise look.error(violations)
+            if not violations:
+                continue  # what is wrong with constants of a program is for the program to say: it may never come to use them
+        if look.contract.is_split(look.values):
+            continue  # each device looks at what it gets; here one would look for all, and if that fails, the others wait for it
         from shapecheck.traced import judged_when_run
 
-        carrier = min((name for name, each in used.items() if _is_traced(each)), key=lambda name: _count(used[name]))
+        carrier = min(traced or used, key=lambda name: _count(used[name]))
         judged = judged_when_run(look, used, carrier)
         owner = root_of(look.contract.array(carrier).place)
         stand_ins[owner] = _replaced(stand_ins.get(owner, arguments[owner]), used[carrier], judged)
@@ -153,6 +159,12 @@ def _has_elements(array: Any) -> bool:
 def _is_traced(array: Any) -> bool:
     jax = sys.modules.get("jax")
     return jax is not None and any(isinstance(leaf, jax.core.Tracer) for leaf in _leaves(array))
+
+
+def _is_tracing() -> bool:
+    """Say whether what is computed here becomes part of a program, also of constants."""
+    jax: Any = sys.modules.get("jax")
+    return jax is not None and _is_traced(jax.numpy.zeros(()))
 
 
 def _count(array: Any) -> int:

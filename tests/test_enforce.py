@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import importlib
@@ -405,6 +406,12 @@ class Layer:
         return q
 
 
+class Decorated:
+    @contract()
+    def __call__(self, q: Float[Array, " heads"]) -> Float[Array, " heads"]:
+        return q
+
+
 @pytest.mark.parametrize(
     ("function", "name"),
     [
@@ -413,8 +420,9 @@ class Layer:
         (functools.partial(jax.jit(even), scale=2.0), "even"),
         (jaxtyped(even, typechecker=beartype), "even"),
         (Layer(), "Layer"),
+        (Decorated(), "Decorated"),
     ],
-    ids=["jit", "partial", "partial of jit", "jaxtyped", "object"],
+    ids=["jit", "partial", "partial of jit", "jaxtyped", "object", "object with a contract"],
 )
 def test_whatever_can_be_called_can_be_decorated(function: Callable[..., Any], name: str) -> None:
     decorated = contract("heads % 2 == 0")(function)
@@ -479,6 +487,39 @@ def test_methods_of_each_kind_can_be_decorated() -> None:
         assert method(jnp.ones(4)) == "Model"
         with pytest.raises(ContractError, match="heads = 3"):
             method(jnp.ones(3))
+
+
+@contract("heads % 2 == 0")
+async def later(q: Float[Array, " heads"], give: int = 1) -> Float[Array, " heads"]:
+    await asyncio.sleep(0)
+    return q[::give]
+
+
+def test_a_coroutine_is_checked_when_it_runs_and_so_is_its_result() -> None:
+    assert inspect.iscoroutinefunction(later)
+    assert asyncio.run(later(jnp.ones(4))).shape == (4,)
+    for _ in range(2):
+        with pytest.raises(ContractError, match="heads = 3"):
+            asyncio.run(later(jnp.ones(3)))
+        with pytest.raises(TypeCheckError, match="later: the return value is refused"):
+            asyncio.run(later(jnp.ones(4), give=2))
+
+
+def test_coroutines_that_run_by_turns_keep_their_sizes_apart() -> None:
+    async def several() -> list[Any]:
+        return await asyncio.gather(*(later(jnp.ones(n), give) for n in (2, 4, 6) for give in (1, 2)), return_exceptions=True)
+
+    for index, outcome in enumerate(asyncio.run(several())):
+        assert isinstance(outcome, TypeCheckError) if index % 2 else outcome.shape == (index + 2,)
+
+
+def test_the_traceback_of_a_coroutine_ends_in_the_code_that_awaits() -> None:
+    async def awaits() -> None:
+        await later(jnp.ones(3))
+
+    with pytest.raises(ContractError) as caught:
+        asyncio.run(awaits())
+    assert frames_of(caught.value)[-1] == "awaits"
 
 
 def test_args_and_kwargs_are_enforced_and_define_no_names() -> None:

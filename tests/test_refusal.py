@@ -30,10 +30,11 @@ def refusal(annotation: Any, value: Any) -> str:
         (int, "abc", "int", "'abc' (str)"),
         (int | None, 2.5, "int | None", "2.5 (float)"),
         (list[int], 3, "list[int]", "3 (int)"),
-        (Float[Array, "n m"], [1, 2], "Float[Array, 'n m']", "[1, 2] (list)"),
-        (Float[Array, " n"] | None, "abc", "Float[Array, 'n'] | None", "'abc' (str)"),
-        (Annotated[Float[Array, " n"], "doc"], 3, "Float[Array, 'n']", "3 (int)"),
-        (Float[Array, "n m"], np.ones((2, 3), np.float32), "Float[Array, 'n m']", "float32[2,3] (ndarray)"),
+        (Float[Array, "n m"], [1, 2], "Float[Array, 'n m']", "[1, 2] (list): it is no array"),
+        (Float[Array, " n"] | None, "abc", "Float[Array, 'n'] | None", "'abc' (str): it is no array"),
+        (Annotated[Float[Array, " n"], "doc"], 3, "Float[Array, 'n']", "3 (int): it is no array"),
+        (bool | np.bool_, 1, "bool", "1 (int)"),
+        (Float[Array, "n m"], np.ones((2, 3), np.float32), "Float[Array, 'n m']", "float32[2,3] (ndarray): it is no Array"),
     ],
 )
 def test_a_refused_argument_is_named_with_what_was_expected_and_what_was_given(
@@ -55,7 +56,7 @@ def test_an_array_of_the_right_kind_is_refused_with_jaxtypings_reason(annotation
 
 
 def test_a_dtype_among_many_is_refused_without_their_list() -> None:
-    assert refusal(Float[Array, " n"], jnp.ones(3, jnp.int32)).endswith("got int32[3] (Array)")
+    assert refusal(Float[Array, " n"], jnp.ones(3, jnp.int32)).endswith("got int32[3] (Array): its dtype is none of Float")
 
 
 def test_arrays_inside_a_value_are_shown_by_dtype_and_shape() -> None:

@@ -75,6 +75,19 @@ def test_an_alias_stands_for_its_value_and_may_hold_itself() -> None:
     assert axes(namespace["Alias"]) == axes(namespace["Tree"]) == ("batch", "heads")
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="no TypeAliasType")
+def test_the_arguments_of_an_alias_stand_for_its_parameters() -> None:
+    namespace: dict[str, Any] = {"Block": Block}
+    exec("type Itself[T] = T\ntype Swapped[A, B] = Itself[B] | dict[A, None]\ntype Rest[A, B] = tuple[B, A]", namespace)
+    assert axes(namespace["Itself"][Block]) == axes(namespace["Swapped"][str, Block]) == ("batch", "heads")
+
+    def function(pair: Any) -> None: ...
+
+    function.__annotations__["pair"] = namespace["Rest"][int, Block]
+    (array,) = read_signature(function).arrays
+    assert array == ArrayArgument("pair_0", ("batch", "heads"), path="pair[0]")
+
+
 def test_a_parameter_has_its_default_or_an_unknown_one() -> None:
     def function(block: int, mode: str | None = None, *args: int, limit=3, **kwargs: int): ...
 

@@ -190,10 +190,31 @@ def test_an_empty_batch_holds_nothing_wrong() -> None:
     assert attend({**arrays, **empty}).shape == (0, 4, 128)
 
 
-def test_a_constant_of_a_traced_program_is_looked_at_when_it_is_traced() -> None:
+def test_a_constant_of_a_program_is_looked_at_where_the_program_uses_it() -> None:
     constant = call(lengths=lengths(3, 17))
-    with pytest.raises(ContractError, match="SC401"):
-        jax.jit(lambda q: attend({**constant, "q": q}))(constant["q"])
+
+    def guarded(q: jax.Array, is_legal: Any) -> jax.Array:
+        return jax.lax.cond(is_legal, lambda: attend({**constant, "q": q}), lambda: q)
+
+    np.testing.assert_array_equal(guarded(constant["q"], False), constant["q"])
+    for program in (guarded, jax.jit(guarded)):
+        with pytest.raises(WHILE_IT_RUNS, match="SC401"):
+            program(constant["q"], True).block_until_ready()
+    error, _ = checkify.checkify(guarded)(constant["q"], True)
+    assert "SC401" in str(error.get())
+
+
+def test_a_right_constant_of_a_program_takes_nothing_while_it_runs() -> None:
+    constant = call()
+    program = jax.make_jaxpr(lambda q: attend({**constant, "q": q, "k_pages": constant["k_pages"]}))(constant["q"])
+    assert "shapecheck_values" not in str(program)
+
+
+def test_what_checkify_makes_of_a_program_can_be_mapped() -> None:
+    both = jnp.stack([call()["lengths"], lengths(3, 17)])
+    error, _ = jax.vmap(checkify.checkify(jax.jit(lambda each: attend(call(lengths=each)))))(both)
+    assert "at mapped index 1" in str(error.get())
+    assert "lengths_max = 17   (lengths[3])" in str(error.get())
 
 
 def scanned(arrays: dict[str, Any]) -> jax.Array:
@@ -253,8 +274,16 @@ def test_where_the_pool_is_split_a_page_id_is_one_of_the_pages_of_a_device() -> 
         "at least 0, at most 7 = total_num_pages // pages_axis_size - 1",
     ):
         assert words in str(caught.value)
-    with pytest.raises(ContractError, match=r"pages_axis_size = 2"):
-        jax.eval_shape(lambda q: attend({**arrays, "q": q}, pages_axis="rows", **options), arrays["q"])
+    with pytest.raises(WHILE_IT_RUNS, match=r"page_indices_max = 15   \(page_indices\[1, 3\]\)"):  # of the second device
+        jax.block_until_ready(jax.jit(lambda q: attend({**arrays, "q": q}, pages_axis="rows", **options))(arrays["q"]))
+
+
+def test_where_one_device_finds_something_in_a_traced_call_that_is_split_none_waits_for_it() -> None:
+    options = {"mesh": Mesh(np.asarray(jax.devices()[:2]), ("rows",)), "batch_axis": "rows"}
+    program = jax.jit(functools.partial(attend, **options))
+    jax.block_until_ready(program(call()))
+    with pytest.raises(WHILE_IT_RUNS, match=r"lengths_max = 17   \(lengths\[1\]\)"):
+        jax.block_until_ready(program(call(lengths=lengths(3, 17))))
 
 
 @pytest.fixture

@@ -57,6 +57,18 @@ MESSAGES = {
         CALL._replace(num_seqs=np.array([-1], np.int32)),
         "  SC403 num-seqs-range: 0 <= num_seqs_min\n        num_seqs_min = -1   (num_seqs[0])",
     ),
+    "more sequences than rows, whose garbage is then not spoken of": (
+        CALL._replace(num_seqs=np.array([9], np.int32), kv_lens=np.full(8, -5, np.int32)),
+        "  SC403 num-seqs-range: num_seqs_max <= page_indices_max_num_seqs\n"
+        "        num_seqs_max = 9   (num_seqs[0])\n"
+        "        page_indices_max_num_seqs = 8   (page_indices.shape[0])",
+    ),
+    "far more sequences than rows": (
+        CALL._replace(num_seqs=np.array([2**31 - 1], np.int32)),
+        "  SC403 num-seqs-range: num_seqs_max <= page_indices_max_num_seqs\n"
+        "        num_seqs_max = 2147483647   (num_seqs[0])\n"
+        "        page_indices_max_num_seqs = 8   (page_indices.shape[0])",
+    ),
     "negative offset": (
         with_element("cu_q_lens", 0, to=-1),
         "  SC404 offsets-range: 0 <= cu_q_lens_min\n"

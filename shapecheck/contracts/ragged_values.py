@@ -18,11 +18,16 @@ from shapecheck.symptom import Seen, Symptom
 
 
 def _in_use(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
-    return row < arrays["num_seqs"][0]
+    return (row < arrays["num_seqs"][0]) & _has_rows(arrays, row, arrays["kv_lens"].shape[0])
 
 
 def _bounds_one(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
-    return row <= arrays["num_seqs"][0]
+    return (row <= arrays["num_seqs"][0]) & _has_rows(arrays, row, arrays["cu_q_lens"].shape[0] - 1)
+
+
+def _has_rows(arrays: Arrays, row: Any, rows: int) -> Any:
+    """Say whether there are as many rows as sequences; if not, none is in use: SC403 tells it, nothing else means anything."""
+    return row - arrays["num_seqs"][0] >= row - rows  # both of the type of `row`: that of num_seqs may be too small for `rows`
 
 
 def _is_last(arrays: Arrays, values: Mapping[str, Any], row: Any) -> Any:
