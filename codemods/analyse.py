@@ -92,6 +92,7 @@ def analyse(
     unproven: bool = True,
     editable: Set[str] = frozenset(),
     geometries: bool = False,
+    values: bool = False,
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[CallSite], list[Finding]]:
     """Judge every call of a known kernel in `sources`.
@@ -103,7 +104,8 @@ def analyse(
         unproven: whether anybody asks for what is unproven. Where not, only its place is told, in a file with comments that
             may be about it.
         editable: the paths of further files that a repair may change.
-        geometries: whether to say with which values each call is reached.
+        geometries: whether to say with which values each call is reached, for the compiler.
+        values: whether to say it by the names of its contract, for people.
         watch: is told the path of each file before it is executed.
 
     Returns:
@@ -129,7 +131,8 @@ def analyse(
             known = verdicts.get(each.rule.code)
             verdicts[each.rule.code] = each.verdict if known is None else Verdict.worst((known, each.verdict))
         sizes = tuple(_known(site, judges[id(site)])) if geometries else ()
-        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, sizes))
+        held = _values(judges[id(site)]) if values else {}
+        call_sites.append(CallSite(site.source.path, site.span, callee.name, callee.contract.name, verdicts, sizes, held))
         if not site.expected:
             finder = repairs[site.source.path]
             told = {Verdict.VIOLATED, Verdict.UNPROVEN} if commented[site.source.path] else explained
@@ -270,6 +273,18 @@ def _known(site: Site, judges: Sequence[Judge]) -> Iterable[Geometry]:
     from codemods.known import geometries  # with the compiler, which most runs do not need
 
     return geometries(judges, unreached=site.unreached, unseen=BUDGET if site.unfinished else None)
+
+
+def _values(judges: Sequence[Judge]) -> dict[str, list[Value]]:
+    """Return the different values of each axis, dtype and parameter; of many executions, those of the first."""
+    contract = judges[0].callee.contract
+    names = [*contract.axes, *(f"{array.name}_dtype" for array in contract.arrays), *(each.name for each in contract.parameters)]
+    held: dict[str, list[Value]] = {name: [] for name in names}
+    for judge in judges[:MAX_UNPROVEN]:
+        for name, (value, origin) in judge.shown({name: judge.value(name) for name in names}).items():
+            if (each := Value(value, origin)) not in held[name]:
+                held[name].append(each)
+    return held
 
 
 def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:

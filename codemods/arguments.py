@@ -32,7 +32,8 @@ comments that keep findings back, on an end of the call or on the line of the ar
 _EPILOG = f"""\
 {_EXIT_STATUS.lstrip()}
 
-settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven, strict
+settings are read from [tool.shapecheck] of the nearest pyproject.toml: select, ignore, chips, exclude, unproven,
+strict, baseline
 
 each command has examples: shapecheck check --help"""
 
@@ -44,7 +45,9 @@ examples:
   shapecheck check --output-format sarif --output-file shapecheck.sarif .
   shapecheck check --select SC2 .            only what concerns megacore
   shapecheck check --compile --chip v5p src  what the TPU compiler says of calls whose sizes are known
-  shapecheck check --add-ignores .           accept what there is, to see only what is new
+  shapecheck check --write-baseline known.json .
+                                             accept what there is, to see only what is new:
+  shapecheck check --baseline known.json .
   shapecheck check --stdin-filename a.py - < a.py
 {_COMMENTS}
 {_EXIT_STATUS}"""
@@ -91,8 +94,18 @@ _EXPLAIN_EXAMPLES = """\
 examples:
   shapecheck explain                         every code with its message
   shapecheck explain SC102                   what it demands, why, and how to repair it
+  shapecheck explain "ValueError: ... Got 16 and 24."      which rule an error is about, and what would be legal
+  python serve.py 2>&1 | shapecheck explain -              the same for a traceback, or a log with one in it
+  pytest 2>&1 | shapecheck explain --output-format json -
+  shapecheck explain "decode hangs on v5e with megacore_mode='batch'"
 
-exit status: 0; 2 where there is no such code"""
+Errors of JAX's kernels are known, of Pallas, of the TPU compiler, of torch_xla's and ejkernel's wrappers, and what
+shapecheck itself prints. Of a text that is about something else, nothing is guessed. Nothing is run.
+
+exit status:
+  0  all of it is explained
+  1  a text in which nothing is recognised, or that is empty
+  2  there is no such code"""
 
 
 _PLAN_EXAMPLES = """\
@@ -109,11 +122,36 @@ exit status:
   2  wrong usage, a model that cannot be read, or no compiler to ask"""
 
 
+_STUB_EXAMPLES = """\
+examples:
+  shapecheck stub                            of all kernels, into shape_stubs
+  shapecheck stub paged_attention --output stubs
+  shapecheck stub kernels.py                 of the functions in this file that state contracts
+
+pyrefly follows the shapes of arrays, with `pip install pyrefly jax-pyrefly-stubs`. With `search-path = ["shape_stubs"]` in
+pyrefly.toml, a call whose sizes break a rule is an error there. What its language has no words for is listed, here and
+at the head of each stub. See docs/type-checkers.md.
+
+exit status: 0; 2 where a file is there that is not ours, or cannot be written"""
+
+
+_LSP_EXAMPLES = """\
+It comes with `pip install 'shapecheck-pallas[lsp]'`. An editor starts it; docs/editors.md has settings for some.
+
+initializationOptions, or the section `shapecheck` of the editor's settings, go on top of [tool.shapecheck]:
+  {"chips": ["v5p"], "select": [], "ignore": ["SC115"], "unproven": true}
+
+exit status: 0 when the editor ends it; 2 where pygls is not installed"""
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments, `sys.argv` for None; wrong ones end the process with status 2."""
     parser = argparse.ArgumentParser("shapecheck", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_formatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan", required=True)
+    parser.add_argument(
+        "--completion", action=_Completion, metavar="SHELL", help="print what completes the command line in bash, zsh or fish"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="check|fix|compile|explain|plan|stub|lsp", required=True)
 
     check = _command(commands, "check", "report calls that break a contract", _CHECK_EXAMPLES)
     _add_files(check)
@@ -127,6 +165,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     fix.add_argument("--adopt", action="store_true", help="afterwards, call the kernel by `from kernel import paged_attention`")
     check.set_defaults(diff=False)
+    fix.set_defaults(write_baseline=None)
     for each in (check, fix):
         each.add_argument(
             "--add-ignores",
@@ -134,6 +173,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
             help="accept what is found today: add a comment that ignores it, and repair nothing",
         )
 
+    check.add_argument("--write-baseline", metavar="FILE", help="accept what is found today, and forget what is gone")
     check.add_argument("--compile", action="store_true", help="ask the TPU compiler about the calls whose sizes are all known")
     compile_ = _command(commands, "compile", "ask the TPU compiler whether a call compiles", _COMPILE_EXAMPLES)
     add_call(compile_)
@@ -143,10 +183,29 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     for each in (check, compile_):
         add_compiler(each)
 
-    explain = _command(commands, "explain", "say what a code means", _EXPLAIN_EXAMPLES)
-    explain.add_argument("codes", nargs="*", metavar="CODE", help="a code or the name of a rule; none: list them all")
+    explain = _command(commands, "explain", "say what a code, or an error, means", _EXPLAIN_EXAMPLES)
+    explain.add_argument(
+        "what",
+        nargs="*",
+        metavar="CODE|TEXT",
+        help="a code, the name of a rule, the text of an error, or - for one on standard input; none: list all codes",
+    )
+    explain.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
 
     _add_plan(_command(commands, "plan", "choose a compute block and a megacore mode for a model on a chip", _PLAN_EXAMPLES))
+
+    stub = _command(commands, "stub", "write the contracts as stubs for the type checker pyrefly", _STUB_EXAMPLES)
+    stub.add_argument(
+        "callees",
+        nargs="*",
+        metavar="CALLEE|FILE",
+        help="paged_attention, ragged_paged_attention, or a file with @contract; none: both kernels",
+    )
+    stub.add_argument("--output", metavar="FOLDER", default="shape_stubs", help="where to write them; default: shape_stubs")
+
+    _command(commands, "lsp", "check in an editor: a language server, on standard input and output", _LSP_EXAMPLES).add_argument(
+        "--stdio", action="store_true", help="what it does anyway: editors say so"
+    )
 
     options, strange = parser.parse_known_args(arguments)
     if strange:  # the parser of all commands would show its own usage, which has none of the options
@@ -154,8 +213,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         chosen.error(f"unrecognized arguments: {' '.join(strange)}{_meant(strange, chosen)}")
     if options.command in ("check", "fix"):
         _settle_input(options, {"check": check, "fix": fix}[options.command])
-    if options.command == "check" and options.compile and options.add_ignores:
-        check.error("--compile is not for --add-ignores")
+    if options.command == "check" and options.add_ignores and (options.compile or options.write_baseline):
+        check.error(f"--{'compile' if options.compile else 'write-baseline'} is not for --add-ignores")
     return options
 
 
@@ -169,6 +228,7 @@ def overlay(options: argparse.Namespace, settings: Settings) -> Settings:
         exclude=(*settings.exclude, *options.exclude),
         unproven=options.unproven or settings.unproven,
         strict=options.strict or settings.strict,
+        baseline=settings.baseline if options.baseline is None else options.baseline,
     )
 
 
@@ -193,6 +253,18 @@ class _Version(argparse.Action):
         from codemods.version import version
 
         print(f"shapecheck {version()}")
+        parser.exit()
+
+
+class _Completion(argparse.Action):
+    """Prints the script of a shell; the parser is whole by the time that it parses."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, value: Any, option: str | None = None) -> None:
+        from codemods.completion import SHELLS, script
+
+        if value not in SHELLS:
+            parser.error(f"{option}: no {value!r} among {', '.join(SHELLS)}")
+        print(script(parser, value))
         parser.exit()
 
 
@@ -226,6 +298,8 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--output-file", metavar="FILE", help="write the report there instead of to standard output")
     group.add_argument("--statistics", action="store_true", help="count the findings of each code instead of listing them")
+    group.add_argument("--baseline", type=os.path.abspath, metavar="FILE", help="report only what FILE does not accept")
+    group.add_argument("--no-baseline", dest="baseline", action="store_const", const="", help="report what it accepts as well")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 although findings remain")
 
 
@@ -282,5 +356,9 @@ def _settle_input(options: argparse.Namespace, parser: argparse.ArgumentParser) 
         parser.error("--stdin-filename is for standard input (-)")
     if options.output_file and not os.path.isdir(os.path.dirname(options.output_file) or "."):  # before there is work done
         parser.error(f"--output-file: there is no folder {os.path.dirname(options.output_file)}")
+    if options.write_baseline:
+        if options.baseline is not None:
+            parser.error("--write-baseline names the baseline itself; leave --baseline out")
+        options.baseline = os.path.abspath(options.write_baseline)
     if options.statistics and options.output_format not in PEOPLE:
         parser.error(f"--statistics has no {options.output_format} format")

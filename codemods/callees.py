@@ -188,7 +188,7 @@ _RAGGED = Callee(
 _RAGGED_FRONT_DOOR = replace(
     _RAGGED,
     contract=PORTABLE_RAGGED_PAGED_ATTENTION,
-    signature=_signature(f"{_RAGGED_ARRAYS}, *, {_RAGGED_KEYWORDS}, {_RAGGED_BLOCKS}, implementation=..."),
+    signature=_signature(f"{_RAGGED_ARRAYS}, *, {_RAGGED_KEYWORDS}, {_RAGGED_BLOCKS}, implementation=..., check_values=..."),
     on_tpu=False,
 )
 

@@ -153,6 +153,7 @@ def examine(
     *,
     unproven: bool = True,
     compiler: Compiler | None = None,
+    noqa: bool = True,
 ) -> Examination:
     """Analyse the files of one project, and leave out what its settings or a comment suppress.
 
@@ -162,6 +163,7 @@ def examine(
         analyse: what judges them.
         unproven: whether anybody asks for counterexamples and repairs of what is unproven, which take time to find.
         compiler: is asked about the calls of which `analyse` tells the sizes.
+        noqa: whether `# noqa` is ours to obey.
     """
     settings = project.settings
     chips = tuple(chip_of(name) for name in settings.chips)
@@ -177,7 +179,7 @@ def examine(
         own, sites = findings_of.get(path, []), sites_of.get(path, [])
         result.notes += [_passed_over(source, line) for line in source.passed_over()]
         if own or reports(UNUSED):
-            suppressions = Suppressions(source)
+            suppressions = Suppressions(source, noqa=noqa)
             kept = suppressions.keep(own)
             remaining = set(map(id, kept))
             result.silenced += [finding for finding in own if id(finding) not in remaining and reports(finding.code)]
@@ -225,14 +227,23 @@ def _parsed(candidate: Candidate) -> Source | None:
     if len(candidate.data) > largest:
         raise SourceError(f"is not checked: larger than {largest // 1_000_000} MB")
     source = source_of(candidate.path, candidate.data)
+    return source if admits(source) else None
+
+
+def admits(source: Source) -> bool:
+    """Say whether a file is to be checked: no comment asks to leave it alone.
+
+    Raises:
+        SourceError: it cannot be parsed, or takes too much.
+    """
     if skips_file(source):
-        return None
+        return False
     levels, line = depth(source.tree)  # it is parsed now: here a failure is reported
     if levels > _DEEPEST:
         cell = source.cell_at(line)
         place = (line - cell.first + 1, cell.number) if cell else (line,)
         raise SourceError(f"is not checked: nested too deeply, {levels} levels", *place)
-    return source
+    return True
 
 
 def _isolated(

@@ -1,11 +1,10 @@
-"""The command line: `shapecheck check|fix|compile|explain`, also as `python -m codemods`."""
+"""The command line: `shapecheck check|fix|compile|explain|plan|stub`, also as `python -m codemods`."""
 
 from __future__ import annotations
 
 import atexit
 import gc
 import os
-import shutil
 import sys
 from argparse import Namespace
 from functools import partial
@@ -16,10 +15,12 @@ from codemods.config import ConfigError, Configuration
 from codemods.files import Candidate, Found, Stamp, discover, left_out, project_of, shown
 from codemods.report import PEOPLE, render
 from codemods.report.counts import Counts, closing_line, number
+from codemods.report.terminal import is_colored, width
 from codemods.words import Words
 
 # What only a run with something to look at needs is imported where it is used: most runs, in a pre-commit hook, have nothing.
 if TYPE_CHECKING:
+    from codemods.baseline import Baselines
     from codemods.check import Analyse, Run
     from codemods.report.progress import Progress
 
@@ -33,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(500_000)  # syntax trees are many objects and live long: to look through them again and again takes time,
     atexit.register(gc.freeze)  # and the most when Python ends
     try:
-        commands = {"check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan}
+        commands = {
+            "check": _check, "fix": _fix, "compile": _compile, "explain": _explain, "plan": _plan, "stub": _stub, "lsp": _lsp,
+        }  # fmt: skip
         return commands[options.command](options)
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
@@ -51,7 +54,8 @@ def _check(options: Namespace) -> int:
     if options.add_ignores:
         return _fix(options)
     found, _ = _find(options)
-    if not found.candidates and not found.problems:
+    baselines = _baselines(found, options)
+    if not found.candidates and not found.problems and baselines is None:
         return _nothing(found, options, sys.stdout)
     from codemods.check import check
 
@@ -64,6 +68,8 @@ def _check(options: Namespace) -> int:
 
             compiler = Compiler(asking(options, progress.compiling))
             run = check(found, progress.watching(partial(_analysis(), geometries=True)), compiler)
+    if baselines is not None:
+        run = baselines.keep_new(run)
     _report(run, options, sys.stdout)
     if compiler is not None and options.output_format in PEOPLE:
         _emit(f"{compiler.closing_line}\n", sys.stdout)
@@ -74,6 +80,7 @@ def _fix(options: Namespace) -> int:
     found, standard_input = _find(options)
     shows = options.diff or standard_input is not None  # standard output is for the patch or the file
     stream = sys.stderr if shows else sys.stdout
+    baselines = _baselines(found, options)
     if not found.candidates and not found.problems:
         if standard_input is not None and not options.diff:
             _emit(standard_input, sys.stdout)
@@ -89,6 +96,8 @@ def _fix(options: Namespace) -> int:
             from codemods.fix import fix
 
             run, changes = fix(found, analyse, write, unsafe=options.unsafe_fixes, adopting=options.adopt)
+    if baselines is not None:
+        run = baselines.keep_new(run)
     if standard_input is not None and not options.diff:
         _emit(changes[0].after if changes else standard_input, sys.stdout)
     elif options.diff and not sys.stdout.isatty():  # for git, whatever FORCE_COLOR says
@@ -98,7 +107,7 @@ def _fix(options: Namespace) -> int:
     elif options.diff or options.output_format == "text":
         from codemods.report.diff import render as render_diff
 
-        color = _is_colored(sys.stdout)
+        color = is_colored(sys.stdout)
         _emit("".join(render_diff(change, run.sources[change.path], color=color) for change in changes), sys.stdout)
     _report(run, options, stream)
     if options.add_ignores and options.output_format in PEOPLE:
@@ -124,18 +133,19 @@ def _compile(options: Namespace) -> int:
 
 
 def _explain(options: Namespace) -> int:
-    from codemods.explain import explain, explain_all
+    from codemods.answering import answered, as_json, as_text
+    from codemods.codes import known_codes
+    from codemods.explain import explain_all
 
-    if not options.codes:
-        _emit(explain_all(), sys.stdout)
-    status = _CLEAN
-    for code in options.codes:
-        try:
-            _emit(explain(code), sys.stdout)
-        except KeyError as error:
-            _emit(f"shapecheck: {error.args[0]}\n", sys.stderr)
-            status = _FAILED
-    return status
+    answers = list(answered(options.what or known_codes(), sys.stdin.buffer.read))
+    if options.output_format == "json":
+        _emit(as_json(answers), sys.stdout)
+    else:
+        _emit(as_text(answers) if options.what else explain_all(), sys.stdout)
+    for each in answers:
+        if each.problem:
+            _emit(f"shapecheck: {each.problem}\n", sys.stderr)
+    return max(each.status for each in answers)
 
 
 def _plan(options: Namespace) -> int:
@@ -152,6 +162,24 @@ def _plan(options: Namespace) -> int:
     return _CLEAN if all(each.plan.best for each in plans) else _FINDINGS
 
 
+def _lsp(options: Namespace) -> int:
+    try:
+        from codemods.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise ConfigError("the language server needs pygls: pip install 'shapecheck-pallas[lsp]'") from None
+    serve()
+    return _CLEAN
+
+
+def _stub(options: Namespace) -> int:
+    from codemods.stubs.command import write_stubs
+
+    _emit(write_stubs(options.callees, options.output), sys.stdout)
+    return _CLEAN
+
+
 def _find(options: Namespace) -> tuple[Found, bytes | None]:
     """Return the files to look at, and the contents of standard input where that is asked for."""
     configuration = Configuration(lambda settings: overlay(options, settings))
@@ -163,6 +191,16 @@ def _find(options: Namespace) -> tuple[Found, bytes | None]:
     if (options.force_exclude and left_out(name, project.settings)) or not Words().occur_in(data):
         return Found((), (), files=1), data
     return Found((Candidate(shown(name), data, Stamp(0, 0, 0, 0), project),), (), files=1), data
+
+
+def _baselines(found: Found, options: Namespace) -> Baselines | None:
+    """Return the baselines of the files; None where none is asked for."""
+    files = (*found.candidates, *found.others.values())
+    if not options.write_baseline and not any(file.project.settings.baseline for file in files):
+        return None
+    from codemods.baseline import Baselines
+
+    return Baselines(found, written=options.baseline if options.write_baseline else "")
 
 
 def _analysis() -> Analyse:
@@ -200,9 +238,9 @@ def _nothing(found: Found, options: Namespace, stream: TextIO) -> int:
 
 def _report(run: Run, options: Namespace, stream: TextIO) -> None:
     to_file = bool(options.output_file)
-    color = _is_colored(stream) and not to_file
-    width = shutil.get_terminal_size().columns if stream.isatty() and not to_file else None
-    _put(render(run, options.output_format, color=color, width=width, statistics=options.statistics), options, stream)
+    color = is_colored(stream) and not to_file
+    columns = width(stream) if stream.isatty() and not to_file else None
+    _put(render(run, options.output_format, color=color, width=columns, statistics=options.statistics), options, stream)
 
 
 def _put(report: str, options: Namespace, stream: TextIO) -> None:
@@ -215,10 +253,6 @@ def _put(report: str, options: Namespace, stream: TextIO) -> None:
             file.write(report.encode(errors="backslashreplace"))
     except OSError as error:
         raise ConfigError(f"{options.output_file}: cannot be written: {error.strerror}") from None
-
-
-def _is_colored(stream: TextIO) -> bool:
-    return not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or stream.isatty())
 
 
 def _status(run: Run, options: Namespace) -> int:

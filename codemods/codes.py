@@ -9,15 +9,34 @@ from typing import NamedTuple
 
 
 class OwnCode(NamedTuple):
-    """A code that belongs to no contract."""
+    """A code that belongs to no contract; the example is a program with such a finding, and the program repaired."""
 
     name: str
     message: str
     explanation: str
+    example: tuple[str, str] | None = None
 
 
 SIGNATURE, FILE_ERROR, UNUSED = "SC116", "SC901", "SC902"
 REFUSED, DISPUTED = "SC399", "SC903"
+
+_KERNEL = "from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention\n\n\n"
+_FUNCTION = f"""\
+{_KERNEL}def decode(q, k_pages, v_pages, lengths, page_indices):
+    return paged_attention(q, k_pages, v_pages, lengths, page_indices"""
+_LEGAL = f"{_FUNCTION}, pages_per_compute_block=1)\n"
+_OWN_CONTRACT = """\
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from shapecheck import contract
+
+
+@contract("num_q_heads % num_kv_heads == 0")
+def attend(q: Float[Array, "num_q_heads head_dim"], k: Float[Array, "num_kv_heads head_dim"]): ...
+
+
+attend(jnp.ones(({heads}, 128)), jnp.ones((8, 128)))
+"""
 
 HINTS = ("SC5", UNUSED)
 """Prefixes of the codes that are off unless selected."""
@@ -27,6 +46,7 @@ OWN_CODES = {
         "contract-relation",
         "a relation of your own contract must hold",
         "A call of a function decorated with `@shapecheck.contract(...)` breaks one of its relations; the message quotes it.",
+        (_OWN_CONTRACT.format(heads=30), _OWN_CONTRACT.format(heads=32)),
     ),
     SIGNATURE: OwnCode(
         "signature",
@@ -38,6 +58,7 @@ OWN_CODES = {
             "takes. Code in a `try` that catches a TypeError may be meant to find out which version it has: there such a call is "
             "not reported."
         ),
+        (f"{_FUNCTION})\n", _LEGAL),
     ),
     REFUSED: OwnCode(
         "compiler-refusal",
@@ -57,6 +78,7 @@ OWN_CODES = {
             "setting: the files there are checked by the settings from above. The code cannot be ignored: exclude the file "
             "instead."
         ),
+        (f"{_FUNCTION}, pages_per_compute_block=1\n", _LEGAL),
     ),
     UNUSED: OwnCode(
         "unused-suppression",
@@ -66,6 +88,7 @@ OWN_CODES = {
             "it, so that it does not hide a later defect: `shapecheck fix --select SC902`. Comments of the form `# noqa` are not "
             "looked at."
         ),
+        (_LEGAL.replace(")\n", ")  # shapecheck: ignore[SC114]\n"), _LEGAL),
     ),
     DISPUTED: OwnCode(
         "compiler-disagreement",

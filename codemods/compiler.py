@@ -12,7 +12,7 @@ from codemods.findings import CallSite, Finding, Value
 from codemods.report.counts import number
 from shapecheck.chip import Chip
 from shapecheck.compiler import Answer, Question
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 from shapecheck.rule import Verdict
 
 Ask = Callable[[Sequence[Question]], Sequence[Answer]]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codemods.codes import HINTS, code_of, known_codes
 
-_PYPROJECT = "pyproject.toml"
-_TABLE = re.compile(r"""\s*(?:\[?\s*tool\s*\.\s*)?["']?shapecheck\b""")
-_AT_LINE = re.compile(r"at line (\d+)")
+if TYPE_CHECKING:
+    from shapecheck.pyproject import Table
 
 
 class ConfigError(Exception):
@@ -38,6 +36,7 @@ class Settings(NamedTuple):
         exclude: patterns as `exclusion` returns them.
         unproven: report what cannot be told as well.
         strict: report it, and let it count for the exit status.
+        baseline: absolute path of the file of findings that are accepted; empty: there is none.
     """
 
     select: tuple[str, ...] = ()
@@ -46,6 +45,7 @@ class Settings(NamedTuple):
     exclude: tuple[str, ...] = ()
     unproven: bool = False
     strict: bool = False
+    baseline: str = ""
 
     def reports(self, code: str) -> bool:
         """Say whether findings of this code are reported."""
@@ -77,14 +77,19 @@ class Configuration:
         Raises:
             SettingsError: the table holds something that is no setting.
         """
-        path = os.path.join(folder, _PYPROJECT)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
+                if b"shapecheck" not in file.read():
+                    return None
         except OSError:  # mostly: there is none
             return None
-        table = _table(path, data) if b"shapecheck" in data else None
-        return None if table is None else self._overlay(_settings(path, data, table))
+        from shapecheck.pyproject import Table, TableError  # takes longer than a run without call sites
+
+        try:
+            table = Table.of(folder)
+            return None if table is None else self._overlay(_settings(table))
+        except TableError as error:
+            raise SettingsError(error.path, error.line, error.message) from None
 
 
 def parents(folder: str) -> Iterator[str]:
@@ -133,59 +138,30 @@ def _longest(prefixes: tuple[str, ...], code: str) -> int:
     return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)
 
 
-def _table(path: str, data: bytes) -> Mapping[str, Any] | None:
-    import tomllib
-
-    try:
-        document = tomllib.loads(data.decode())
-    except UnicodeDecodeError as error:
-        raise SettingsError(path, data.count(b"\n", 0, error.start) + 1, f"is not UTF-8: {error.reason}") from None
-    except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        raise SettingsError(path, int(found[1]) if found else 1, f"is not TOML: {error}") from None
-    tool = document.get("tool", {})
-    table = tool.get("shapecheck") if isinstance(tool, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if table is not None and not isinstance(table, dict):
-        raise SettingsError(path, _line_of(data, "shapecheck"), "tool.shapecheck must be a table")
-    return table  # pyright: ignore[reportUnknownVariableType]
-
-
-def _settings(path: str, data: bytes, table: Mapping[str, Any]) -> Settings:
+def _settings(table: Table) -> Settings:
     """Turn a table into settings; every key is that of a field, and has its type."""
     checks: Mapping[str, Callable[[str], str]] = {
         "select": code_prefix,
         "ignore": code_prefix,
         "chips": chip_name,
-        "exclude": lambda pattern: exclusion(pattern, os.path.dirname(path)),
+        "exclude": lambda pattern: exclusion(pattern, os.path.dirname(table.path)),
     }
     values: dict[str, Any] = {}
-    for key, value in table.items():
-        try:
-            if key not in Settings._fields:
-                raise ValueError(f"has no key {key!r}; it has: {', '.join(Settings._fields)}")
-            if key in checks:
-                values[key] = _strings(key, value, checks[key])
-            elif isinstance(value, bool):
-                values[key] = value
-            else:
-                raise ValueError(f"{key} must be true or false, not {value!r}")
-        except ValueError as error:
-            raise SettingsError(path, _line_of(data, key), f"[tool.shapecheck] {error}") from None
+    for key, value in table.settings.items():
+        if key not in Settings._fields:
+            raise table.error(key, f"has no key {key!r}; it has: {', '.join(Settings._fields)}")
+        if key in checks:
+            values[key] = table.strings(key, checks[key])
+        elif key == "baseline":
+            values[key] = _path(table, key, value)
+        elif isinstance(value, bool):
+            values[key] = value
+        else:
+            raise table.error(key, f"{key} must be true or false, not {value!r}")
     return Settings(**values)
 
 
-def _strings(key: str, value: Any, check: Callable[[str], str]) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
-        raise ValueError(f"{key} must be an array of strings, not {value!r}")
-    try:
-        return tuple(check(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    except ValueError as error:
-        raise ValueError(f"{key}: {error}") from None
-
-
-def _line_of(data: bytes, key: str) -> int:
-    """Return the line that sets a key of the table, as far as it is written in the usual way: else that of the table's name."""
-    lines = data.decode().splitlines()
-    table = next((number for number, line in enumerate(lines, 1) if _TABLE.match(line)), 1)
-    named = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
-    return next((number for number, line in enumerate(lines[table - 1 :], table) if named.match(line)), table)
+def _path(table: Table, key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise table.error(key, f"{key} must be the path of a file, not {value!r}")
+    return os.path.abspath(os.path.join(os.path.dirname(table.path), value))

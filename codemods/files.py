@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from codemods.config import Configuration, Settings, SettingsError, parents
+from codemods.unsaved import buffer_of
 from codemods.words import Words
 
 NOTEBOOK = ".ipynb"
@@ -245,6 +246,8 @@ def read(path: str) -> tuple[bytes, Stamp]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("not a regular file")
+        if (data := buffer_of(path)) is not None:
+            return data, Stamp.of(status)._replace(size=len(data), modified=-1)  # not that of what is on disk
         chunks: list[bytes] = []
         while chunk := os.read(descriptor, status.st_size + 1):
             chunks.append(chunk)

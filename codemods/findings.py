@@ -78,7 +78,8 @@ class Finding:
 class CallSite:
     """A call of a known callee, with the verdict of each rule by its code.
 
-    `geometries` are the values with which it is reached, where they were asked for.
+    Where they were asked for, `geometries` are the values with which it is reached, as a compiler needs them, and `values` are
+    the different ones of each name.
     """
 
     path: str
@@ -87,6 +88,7 @@ class CallSite:
     contract: str
     verdicts: Mapping[str, Verdict]
     geometries: Sequence[Geometry] = ()
+    values: Mapping[str, Sequence[Value]] = field(default_factory=dict[str, Sequence[Value]])
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Note:
 class Report:
     """All that one run found; `files` were looked at, `parsed` of them were worth parsing.
 
-    Comments keep `suppressed` more findings back; the verdicts of call sites are what they are without comments.
+    Comments keep `suppressed` more findings back, baselines `baselined`; the verdicts of call sites are what they are without.
     `selected` says that the verdicts of some rules are left out, as the settings ask for: what is proven is so by the others.
     """
 
@@ -124,5 +126,6 @@ class Report:
     files: int = 0
     parsed: int = 0
     suppressed: int = 0
+    baselined: int = 0
     fixed: int = 0
     selected: bool = False

@@ -32,7 +32,13 @@ class Change(NamedTuple):
 
 
 def fix(
-    found: Found, analyse: Analyse, write: Write | None, *, unsafe: bool = False, adopting: bool = False
+    found: Found,
+    analyse: Analyse,
+    write: Write | None,
+    *,
+    unsafe: bool = False,
+    adopting: bool = False,
+    wanted: Callable[[Finding], bool] = lambda finding: True,
 ) -> tuple[Run, list[Change]]:
     """Repair the files that were found: the run tells what is fixed and what remains.
 
@@ -42,12 +48,13 @@ def fix(
         write: puts the new contents of a file in place; a `WriteError` leaves the file as it was. None: nothing is written.
         unsafe: apply fixes that may change what the program means or costs as well.
         adopting: afterwards, let what is legal call the kernel by its front door, and state its contract.
+        wanted: says whether a finding is to be repaired.
     """
     projects, errors = parse(found)
     repairs: list[_Repair] = []
     for project, sources in projects.items():
         editing = partial(analyse, editable=found.others_of(project))
-        repairs.append(_Repair(examine(project, sources, editing), found, editing, unsafe))
+        repairs.append(_Repair(examine(project, sources, editing), found, editing, unsafe, wanted))
     changes: list[Change] = []
     for repair in repairs:
         repair.run()
@@ -79,7 +86,9 @@ class _Repair:
         errors: files that had to be restored.
     """
 
-    def __init__(self, original: Examination, found: Found, analyse: Analyse, unsafe: bool) -> None:
+    def __init__(
+        self, original: Examination, found: Found, analyse: Analyse, unsafe: bool, wanted: Callable[[Finding], bool]
+    ) -> None:
         self.current = original
         self.fixed: list[Finding] = []
         self.notes: dict[str, list[Note]] = {}
@@ -89,6 +98,7 @@ class _Repair:
         self._candidates: dict[str, Candidate] = {}  # the files that are looked at only because they hold a literal
         self._analyse = analyse
         self._allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
+        self._wanted = wanted
         self._refused: dict[Key, str] = {}
         self._careful: set[str] = set()  # the files in which one fix is made at a time
         self._origins: dict[str, list[Callable[[int], int]]] = {}  # by path: where bytes were before each round of edits
@@ -193,6 +203,7 @@ class _Repair:
             and finding.fix.applicability in self._allowed
             and not finding.path.endswith(".pyi")
             and Key.of(finding) not in self._refused
+            and self._wanted(finding)
         )
 
     def _passes(self, finding: Finding) -> bool:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any
 
 from codemods.callees import Callee
-from codemods.evaluate.arrays.contents import flat
+from codemods.evaluate.arrays.contents import element
 from codemods.evaluate.machine import Arrival
 from codemods.evaluate.operators import quotient
 from codemods.formulas import Formula, equal
 from codemods.terms import Symbol, Term, of
 from codemods.values import Array, Choice, DType, Opaque, Quantized, Reason, Value, is_constant, plain_of
+from shapecheck.arguments import ArrayArgument
 from shapecheck.axes import VARIADIC
-from shapecheck.contract import ArrayArgument
+from shapecheck.contract import Contract
 from shapecheck.observe import NARROWED
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 _MISSING = object()
 
@@ -73,7 +76,7 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
     name = array.name
     match value:
         case Array(shape, dtype):
-            values = array.sizes(shape) | _dtype(f"{name}_dtype", dtype, value.library) | _extremes(name, value)
+            values = array.sizes(shape) | _dtype(f"{name}_dtype", dtype, value.library)
             plain: dict[str, Value] = {f"{name}_scales_shape": None, f"{name}_scales_dtype": None}
             values |= plain if array.quantizable else {}
         case Quantized(weight, scales) if array.quantizable:
@@ -89,14 +92,6 @@ def array_values(array: ArrayArgument, value: Value) -> dict[str, Value]:
         case _:
             return {}
     return values | array.bits(values)
-
-
-def _extremes(name: str, array: Array) -> dict[str, int]:
-    """Return the least and the greatest element, where the elements are known and there are any."""
-    if array.contents is None or not array.shape:
-        return {}
-    elements = flat(array)
-    return {f"{name}_min": min(elements), f"{name}_max": max(elements)} if elements else {}
 
 
 def _dtype(name: str, dtype: DType | None, library: str) -> dict[str, Value]:
@@ -184,4 +179,34 @@ def values_of(callee: Callee, arguments: Mapping[str, Value]) -> dict[str, Any]:
     for parameter in contract.parameters:
         if parameter.name in arguments:
             values |= parameter_values(parameter.name, arguments[parameter.name])
-    return values
+    return values | _measured(contract, arguments, values)
+
+
+@dataclass(frozen=True)
+class _SpelledOut:
+    """An array whose elements are known, as measures take it."""
+
+    shape: tuple[Any, ...]  # numbers: those of arrays whose elements are known are
+    contents: Any
+
+    def __getitem__(self, index: int | tuple[int, ...]) -> int:
+        return element(self.contents, index if isinstance(index, tuple) else (index,))
+
+
+def _measured(contract: Contract, arguments: Mapping[str, Value], values: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers that stand for elements of arrays, as far as these elements are known."""
+    arrays = {
+        array.name: _SpelledOut(value.shape, value.contents)
+        for array in contract.arrays
+        if isinstance(value := arguments.get(array.name), Array) and value.contents is not None
+        if array.takes_rank(len(value.shape)) and 0 not in (value.shape or (0,))
+    }
+    if not arrays:
+        return {}
+    found: dict[str, int] = {}
+    for name, measure in contract.measures.items():
+        known = arrays.keys() >= set(measure.arrays) and all(isinstance(values.get(each), int) for each in measure.needs)
+        if measure.read_off is not None and known:
+            with suppress(IndexError):  # sizes that do not fit, which is for other rules to say
+                found[name] = measure.read_off(arrays, values)
+    return found

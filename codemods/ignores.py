@@ -36,7 +36,7 @@ def add_ignores(found: Found, analyse: Analyse, write: Write | None) -> tuple[Ru
         findings = [finding for finding in before.findings if finding.code != UNUSED]
         for path, source in before.sources.items():
             try:
-                edits = list(_comments(source, [finding for finding in findings if finding.path == path]))
+                edits = list(comments(source, [finding for finding in findings if finding.path == path]))
                 if edits:
                     commented[path] = apply(source, edits)
             except RewriteError as error:
@@ -118,7 +118,7 @@ class _Layout(NamedTuple):
         return self.begins[call.line], False
 
 
-def _comments(source: Source, findings: Iterable[Finding]) -> Iterator[Edit]:
+def comments(source: Source, findings: Iterable[Finding]) -> Iterator[Edit]:
     """Yield the edits that add the comments, one for each line that gets one."""
     findings = list(findings)
     if not findings:

@@ -55,17 +55,17 @@ class Span:
 
 
 class Source:
-    """A parsed Python file.
+    """A parsed Python file; `encoding` is that of `data`, where it is not for the file to say.
 
     Offsets of `ast` count bytes of UTF-8, so everything here works on `text`: the file decoded by its own encoding,
     without a byte order mark, and encoded as UTF-8. `restore` goes back, byte for byte.
     """
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, encoding: str | None = None) -> None:
         self.path = path
         self.data = data
         self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        self.encoding = _encoding(data)
+        self.encoding = encoding or encoding_of(data)
         self.text = _decode(data.removeprefix(self._mark), self.encoding)
 
     def restore(self, text: bytes) -> bytes:
@@ -172,7 +172,7 @@ def lines_before(data: bytes) -> int:
     return len(_NEWLINE.findall(data))
 
 
-def _encoding(data: bytes) -> str:
+def encoding_of(data: bytes) -> str:
     """Return the encoding that a file declares (PEP 263), in one of its first two lines, or by a byte order mark."""
     ends = [0, *(found.end() for found in islice(_NEWLINE.finditer(data), 2)), len(data)]
     lines = (data[start:end] for start, end in pairwise(ends))  # `io` knows no line that ends in a lone CR

@@ -53,11 +53,12 @@ def may_suppress(source: Source) -> bool:
 
 
 class Suppressions:
-    """The suppressing comments of one file."""
+    """The suppressing comments of one file; without `noqa`, only our own."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, noqa: bool = True) -> None:
         self._source = source
-        self._comments = list(_comments(source)) if may_suppress(source) else []
+        comments = _comments(source) if may_suppress(source) else ()
+        self._comments = [comment for comment in comments if noqa or comment.own]
 
     def keep(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that no comment covers."""

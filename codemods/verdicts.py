@@ -22,7 +22,8 @@ from codemods.terms import Term, symbols
 from codemods.values import Opaque, Reason, Value, describe, is_constant
 from shapecheck.chip import Chip
 from shapecheck.contract import ON_TPU
-from shapecheck.relation import UNKNOWN, Relation
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation
 from shapecheck.rule import Rule, Verdict
 
 MAX_COMBINATIONS = 64  # of the alternatives of the arguments that one rule speaks of
@@ -224,6 +225,10 @@ class Judge:
     def constants(self) -> dict[str, Any]:
         """The names of the call whose value is certain in this execution."""
         return certain(self._held)
+
+    def value(self, name: str) -> Value:
+        """Return the value of a name: one that is unknown, with the reason, where the call does not define it."""
+        return self._value(name, self._held, self.arguments)
 
     def why(self, name: str, arguments: Mapping[str, Value]) -> Reason | None:
         """Return the reason for which the value of a name is not known, for arguments without alternatives."""

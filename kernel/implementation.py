@@ -1,5 +1,8 @@
 """The implementations of paged attention, all called `attend(options, q, k_pages, v_pages, lengths, page_indices)`."""
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -27,18 +30,19 @@ class Options:
 
 def attend_with_xla(options: Options, *arrays: Any) -> jax.Array:
     """Run plain XLA, on any platform. It has no use for a megacore mode, nor for `inline_seq_dim`."""
-    return paged_attention_xla(
+    out: jax.Array = paged_attention_xla(
         *arrays,
         mask_value=options.mask_value,
         attn_logits_soft_cap=options.attn_logits_soft_cap,
         pages_per_compute_block=options.pages_per_compute_block,
     )
+    return out
 
 
 def _call_kernel(options: Options, q: jax.Array, *others: Any) -> jax.Array:
     compute_dtype = jnp.float32 if q.dtype == jnp.float64 else q.dtype
     with jax.enable_x64(False):  # the kernel mixes its own integers with int32 ones
-        out = pallas_paged_attention(q.astype(compute_dtype), *others, **asdict(options))
+        out: jax.Array = pallas_paged_attention(q.astype(compute_dtype), *others, **asdict(options))
     return out.astype(q.dtype)
 
 

@@ -1,9 +1,12 @@
 """Page tables made to fit the compute block."""
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import operator
-from typing import Any, SupportsIndex, TypeVar
+from typing import SupportsIndex, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -40,5 +43,7 @@ def pad_page_indices(page_indices: _Table, pages_per_compute_block: SupportsInde
     missing = -page_indices.shape[1] % block
     if missing == 0:
         return page_indices
-    pad: Any = np.pad if isinstance(page_indices, np.ndarray) else jnp.pad
-    return pad(page_indices, ((0, 0), (0, missing)), constant_values=page_id)
+    missing_columns = ((0, 0), (0, missing))
+    if isinstance(page_indices, np.ndarray):
+        return np.pad(page_indices, missing_columns, constant_values=page_id)
+    return jnp.pad(page_indices, missing_columns, constant_values=page_id)

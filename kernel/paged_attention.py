@@ -1,5 +1,8 @@
 """The front door of JAX's paged-attention kernel."""
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import functools
 from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal, SupportsFloat, SupportsIndex, TypeAlias
@@ -117,7 +120,8 @@ def paged_attention(
     if mesh is None and heads_axis is None and batch_axis is None:
         return _IMPLEMENTATIONS[implementation](options, *arrays)
     split = Split(mesh or jax.sharding.get_abstract_mesh(), heads_axis, batch_axis, pages_axis)
-    return _attend_on_shards(split, options, implementation, SETTING.on or bool(check_values), *arrays)
+    out: jax.Array = _attend_on_shards(split, options, implementation, SETTING.on or bool(check_values), *arrays)
+    return out
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))

@@ -1,5 +1,8 @@
 """The implementations of ragged paged attention, all called `attend(options, q, kv_pages, *metadata)`."""
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import functools
@@ -60,7 +63,7 @@ def _call_kernel(options: Options, q: jax.Array, *others: Any) -> jax.Array:
     if (options.k_scale is None) != (options.v_scale is None):
         given |= {name: given[name] if given[name] is not None else 1.0 for name in ("k_scale", "v_scale")}
     with jax.enable_x64(False):  # the kernel mixes its own integers with int32 ones
-        out = pallas_ragged_paged_attention(q.astype(compute_dtype), *others, **given)
+        out: jax.Array = pallas_ragged_paged_attention(q.astype(compute_dtype), *others, **given)
     return out.astype(q.dtype)
 
 

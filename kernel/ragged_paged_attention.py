@@ -3,6 +3,7 @@
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex
 
 import jax
+import numpy as np
 from jax.experimental.pallas.ops.tpu.ragged_paged_attention.kernel import DEFAULT_MASK_VALUE
 from jaxtyping import Float, Int, Integer, Real
 
@@ -42,6 +43,7 @@ def ragged_paged_attention(
     num_queries_per_block: SupportsIndex | None = None,
     vmem_limit_bytes: SupportsIndex | None = None,
     implementation: Literal["auto", "pallas", "xla"] = "auto",
+    check_values: bool | np.bool_ = False,
 ) -> Float[jax.Array, "max_num_batched_tokens num_q_heads head_dim"]:
     """Attend with the last tokens of each sequence, one of a sequence that decodes and many of one in prefill, to its pages.
 
@@ -72,6 +74,9 @@ def ragged_paged_attention(
         implementation: `"auto"`: JAX's kernel where the program is lowered for a TPU, XLA elsewhere. `"pallas"`: JAX's
             kernel. `"xla"`: XLA. Pallas' interpreter of TPUs cannot run this kernel: it does not know references that are
             reshaped (JAX 0.10 to 0.12).
+        check_values: whether to look at what is in the metadata: lengths, page ids, offsets and a number of sequences that are
+            out of range or do not fit each other are refused. The variable `SHAPECHECK_VALUES=1` does so in every call. See
+            docs/values.md.
 
     Returns:
         The attention output, in q's dtype.

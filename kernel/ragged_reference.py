@@ -1,23 +1,20 @@
 """Ragged paged attention in plain XLA: what runs on CPU and GPU, and the measure of the Pallas kernel everywhere.
 
 The queries of the batch are cut into groups that belong to one sequence each. One group after the other takes in its sequence's
-pages block by block, with an online softmax as in the kernel: one block of pages is all that is ever gathered. Trip counts are
-fixed, and what lies past a sequence's length is skipped, because a loop that stops there could not be differentiated in reverse.
+pages: one block of them is all that is ever gathered, and none past the sequence's length.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-_QUERIES = 8  # of one sequence that are dealt with at a time; no result depends on it
+from kernel.softmax import Softmax, capped, einsum, over_blocks
 
-# GPUs and TPUs would otherwise round the operands of a float32 product to 10 or fewer bits.
-_einsum = functools.partial(jnp.einsum, precision=lax.Precision.HIGHEST, preferred_element_type=jnp.float32)
+_QUERIES = 8  # of one sequence that are dealt with at a time; no result depends on it
 
 
 class _Groups(NamedTuple):
@@ -26,14 +23,6 @@ class _Groups(NamedTuple):
     sequence: jax.Array
     tokens: jax.Array
     valid: jax.Array
-
-
-class _Softmax(NamedTuple):
-    """A softmax over the tokens seen so far: `[num_kv_heads, group, queries]`, `weighted` with `head_dim` after it."""
-
-    top: jax.Array
-    total: jax.Array
-    weighted: jax.Array
 
 
 def ragged_paged_attention_xla(
@@ -75,48 +64,31 @@ def ragged_paged_attention_xla(
     Returns:
         `[max_num_batched_tokens, num_q_heads, head_dim]` in q's dtype.
     """
-    num_tokens, num_q_heads, head_dim = q.shape
-    _, page_size, num_combined_kv_heads, _ = kv_pages.shape
-    num_kv_heads = num_combined_kv_heads // 2
+    page_size, num_kv_heads = kv_pages.shape[1], kv_pages.shape[2] // 2
     pages_per_seq = page_indices.shape[1]
     block_size = pages_per_block * page_size
 
-    def attend_group(group: _Groups) -> jax.Array:
+    def attend(group: _Groups) -> jax.Array:
         length = kv_lens[group.sequence]
-        rows = q.at[group.tokens].get(mode="fill", fill_value=0)
-        queries = jnp.where(group.valid[:, None, None], rows, 0).astype(jnp.float32) * sm_scale
-        queries = queries.reshape(_QUERIES, num_kv_heads, -1, head_dim)
+        queries = _queries(q, group, num_kv_heads) * sm_scale
         positions = length - cu_q_lens[group.sequence + 1] + group.tokens
 
-        def attend(index: jax.Array, softmax: _Softmax) -> _Softmax:
+        def is_needed(index: jax.Array) -> jax.Array:
+            return group.valid.any() & (index * block_size < length)
+
+        def take_in(index: jax.Array, softmax: Softmax) -> Softmax:
             columns = index * pages_per_block + jnp.arange(pages_per_block)
             ids = page_indices[group.sequence, jnp.minimum(columns, pages_per_seq - 1)]
             tokens = index * block_size + jnp.arange(block_size)
-            block = kv_pages.at[ids].get(mode="clip", wrap_negative_indices=False).reshape(block_size, num_kv_heads, 2, head_dim)
-            block = jnp.where((tokens < length)[:, None, None, None], block, 0).astype(jnp.float32)
-            keys, values = (_scaled(block[:, :, side], scale) for side, scale in enumerate((k_scale, v_scale)))
-            logits = _einsum("qhgd,thd->hgqt", queries, keys)
-            if soft_cap is not None:
-                logits = soft_cap * jnp.tanh(logits / soft_cap)
-            hidden = tokens > positions[:, None]
-            if sliding_window is not None:
-                hidden |= tokens <= positions[:, None] - sliding_window
-            return _accumulate(softmax, logits + jnp.where(hidden, mask_value, 0.0), values)
+            keys, values = _keys_and_values(kv_pages, ids, tokens < length)
+            logits = capped(einsum("qhgd,thd->hgqt", queries, _scaled(keys, k_scale)), soft_cap)
+            bias = jnp.where(_hidden(tokens, positions, sliding_window), mask_value, 0.0)
+            return softmax.with_block(logits + bias, _scaled(values, v_scale), "hgqt,thd->hgqd")
 
-        @functools.partial(jax.checkpoint, prevent_cse=False)
-        def step(index: jax.Array, softmax: _Softmax) -> _Softmax:
-            needed = group.valid.any() & (index * block_size < length)
-            return lax.cond(needed, attend, lambda _, softmax: softmax, index, softmax)
+        return over_blocks(queries.transpose(1, 2, 0, 3), -(-pages_per_seq // pages_per_block), is_needed, take_in)
 
-        start = _nothing_seen(queries)
-        _, total, weighted = lax.fori_loop(0, -(-pages_per_seq // pages_per_block), step, start)
-        out = weighted / jnp.where(total > 0, total, 1)[..., None]
-        return out.transpose(2, 0, 1, 3).reshape(_QUERIES, num_q_heads, head_dim)
-
-    groups = _groups(cu_q_lens, num_seqs[0], num_tokens)
-    out = lax.map(attend_group, groups)
-    tokens = jnp.where(groups.valid, groups.tokens, num_tokens).reshape(-1)  # past the end: dropped
-    return jnp.zeros(q.shape, jnp.float32).at[tokens].set(out.reshape(-1, *q.shape[1:]), mode="drop").astype(q.dtype)
+    groups = _groups(cu_q_lens, num_seqs[0], q.shape[0])
+    return _ungrouped(lax.map(attend, groups), groups, q)
 
 
 def _groups(cu_q_lens: jax.Array, num_seqs: jax.Array, num_tokens: int) -> _Groups:
@@ -134,24 +106,34 @@ def _groups(cu_q_lens: jax.Array, num_seqs: jax.Array, num_tokens: int) -> _Grou
     return _Groups(sequence, tokens, valid)
 
 
+def _queries(q: jax.Array, group: _Groups, num_kv_heads: int) -> jax.Array:
+    """Return the queries of one group as f32`[queries, num_kv_heads, group, head_dim]`, 0 where there is none."""
+    rows = q.at[group.tokens].get(mode="fill", fill_value=0)
+    rows = jnp.where(group.valid[:, None, None], rows, 0).astype(jnp.float32)
+    return rows.reshape(_QUERIES, num_kv_heads, -1, q.shape[2])
+
+
+def _keys_and_values(kv_pages: jax.Array, ids: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return those of a block of pages as f32`[tokens, num_kv_heads, head_dim]`, 0 where not `valid`."""
+    _, _, num_combined_kv_heads, head_dim = kv_pages.shape
+    block = kv_pages.at[ids].get(mode="clip", wrap_negative_indices=False)
+    block = block.reshape(valid.shape[0], num_combined_kv_heads // 2, 2, head_dim)
+    block = jnp.where(valid[:, None, None, None], block, 0).astype(jnp.float32)
+    return block[:, :, 0], block[:, :, 1]
+
+
 def _scaled(tokens: jax.Array, scale: float | None) -> jax.Array:
     return tokens if scale is None else tokens * scale
 
 
-def _nothing_seen(queries: jax.Array) -> _Softmax:
-    # Made from `queries`, to be sharded like them. The lowest finite number and not -inf: infinities differ by NaN.
-    rows = jnp.zeros_like(queries.transpose(1, 2, 0, 3))
-    return _Softmax(rows[..., 0] + jnp.finfo(jnp.float32).min, rows[..., 0], rows)
+def _hidden(tokens: jax.Array, positions: jax.Array, sliding_window: int | None) -> jax.Array:
+    """Say which tokens a query must not see: those behind it, and those before its window."""
+    hidden = tokens > positions[:, None]
+    return hidden if sliding_window is None else hidden | (tokens <= positions[:, None] - sliding_window)
 
 
-def _accumulate(softmax: _Softmax, logits: jax.Array, values: jax.Array) -> _Softmax:
-    """Take in the logits of one block, `[num_kv_heads, group, queries, block_size]`, and its values."""
-    # The result does not depend on `top`, which only keeps exp in range: no gradient need pass through it.
-    top = lax.stop_gradient(jnp.maximum(softmax.top, logits.max(axis=-1)))
-    kept = jnp.exp(softmax.top - top)
-    weights = jnp.exp(logits - top[..., None])
-    return _Softmax(
-        top,
-        kept * softmax.total + weights.sum(axis=-1),
-        kept[..., None] * softmax.weighted + _einsum("hgqt,thd->hgqd", weights, values),
-    )
+def _ungrouped(out: jax.Array, groups: _Groups, q: jax.Array) -> jax.Array:
+    """Put the results of all groups, `[groups, num_kv_heads, group, queries, head_dim]`, where their queries stand in q."""
+    rows = out.transpose(0, 3, 1, 2, 4).reshape(-1, *q.shape[1:])
+    tokens = jnp.where(groups.valid, groups.tokens, q.shape[0]).reshape(-1)  # past the end: dropped
+    return jnp.zeros(q.shape, jnp.float32).at[tokens].set(rows, mode="drop").astype(q.dtype)

@@ -1,33 +1,21 @@
 """Paged attention in plain XLA: what runs on CPU and GPU, and the measure of the Pallas kernel everywhere.
 
-A scan over compute blocks with an online softmax, as in the kernel, so that one compute block of K and of V is all
-that is ever gathered. The scan has a fixed trip count and skips what lies past the longest row, because a loop that
-stops there could not be differentiated in reverse; and it recomputes its blocks in the backward pass, because keeping
-them would gather the whole cache after all.
+One compute block of K and of V of each row is all that is ever gathered, and none past the longest row.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor, from_int8
 
+from kernel.softmax import Softmax, capped, einsum, over_blocks
+
 Pages: TypeAlias = jax.Array | QuantizedTensor
-
-# GPUs and TPUs would otherwise round the operands of a float32 product to 10 or fewer bits.
-_einsum = functools.partial(jnp.einsum, precision=lax.Precision.HIGHEST, preferred_element_type=jnp.float32)
-
-
-class _Softmax(NamedTuple):
-    """A softmax over the tokens seen so far: `[batch_size, num_kv_heads, group]`, `weighted` with `head_dim` after it."""
-
-    top: jax.Array
-    total: jax.Array
-    weighted: jax.Array
 
 
 @functools.partial(jax.jit, static_argnames=("mask_value", "attn_logits_soft_cap", "pages_per_compute_block"))
@@ -70,30 +58,17 @@ def paged_attention_xla(
     grouped = grouped.reshape(batch_size, num_kv_heads, group, head_dim)
     longest = jnp.max(lengths, initial=0)
 
-    def attend(index: jax.Array, softmax: _Softmax) -> _Softmax:
+    def take_in(index: jax.Array, softmax: Softmax) -> Softmax:
         page_ids = lax.dynamic_slice_in_dim(page_indices, index * pages_per_compute_block, pages_per_compute_block, axis=1)
         start = index * block_size
         valid = start + jnp.arange(block_size) < lengths[:, None]
-        logits = _einsum("bhgd,bhtd->bhgt", grouped, _tokens(k_pages, page_ids, valid))
-        if attn_logits_soft_cap is not None:
-            logits = attn_logits_soft_cap * jnp.tanh(logits / attn_logits_soft_cap)
+        logits = capped(einsum("bhgd,bhtd->bhgt", grouped, _tokens(k_pages, page_ids, valid)), attn_logits_soft_cap)
         bias = jnp.where(valid, 0.0, jnp.where(start < lengths[:, None], mask_value, -jnp.inf))
-        return _accumulate(softmax, logits + bias[:, None, None], _tokens(v_pages, page_ids, valid))
-
-    @functools.partial(jax.checkpoint, prevent_cse=False)
-    def step(index: jax.Array, softmax: _Softmax) -> _Softmax:
-        return lax.cond(index * block_size < longest, attend, lambda _, softmax: softmax, index, softmax)
+        return softmax.with_block(logits + bias[:, None, None], _tokens(v_pages, page_ids, valid), "bhgt,bhtd->bhgd")
 
     blocks = page_indices.shape[1] // pages_per_compute_block
-    _, total, weighted = lax.fori_loop(0, blocks, step, _nothing_seen(grouped))
-    out = weighted / jnp.where(total > 0, total, 1)[..., None]
+    out = over_blocks(grouped, blocks, lambda index: index * block_size < longest, take_in)
     return out.reshape(q.shape).astype(q.dtype)
-
-
-def _nothing_seen(grouped: jax.Array) -> _Softmax:
-    # Made from `grouped`, to be sharded like it. The lowest finite number and not -inf: infinities differ by NaN.
-    rows = jnp.zeros_like(grouped[..., 0])
-    return _Softmax(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(grouped))
 
 
 def _tokens(pages: Pages, page_ids: jax.Array, valid: jax.Array) -> jax.Array:
@@ -104,16 +79,3 @@ def _tokens(pages: Pages, page_ids: jax.Array, valid: jax.Array) -> jax.Array:
     num_kv_heads, batch_size, _, _, head_dim = blocks.shape
     tokens = blocks.swapaxes(0, 1).reshape(batch_size, num_kv_heads, valid.shape[1], head_dim)
     return jnp.where(valid[:, None, :, None], tokens, 0).astype(jnp.float32)
-
-
-def _accumulate(softmax: _Softmax, logits: jax.Array, values: jax.Array) -> _Softmax:
-    """Take in the logits of one block, `[batch_size, num_kv_heads, group, block_size]`, and its values."""
-    # The result does not depend on `top`, which only keeps exp in range: no gradient need pass through it.
-    top = lax.stop_gradient(jnp.maximum(softmax.top, logits.max(axis=-1)))
-    kept = jnp.exp(softmax.top - top)
-    weights = jnp.exp(logits - top[..., None])
-    return _Softmax(
-        top,
-        kept * softmax.total + weights.sum(axis=-1),
-        kept[..., None] * softmax.weighted + _einsum("bhgt,bhtd->bhgd", weights, values),
-    )

@@ -1,5 +1,8 @@
 """One call of paged attention split over the devices of a mesh."""
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import functools
@@ -55,7 +58,7 @@ class Split:
         if AxisType.Explicit not in types.values():
             return whole
         explicit = P(*(axis if types.get(axis) is AxisType.Explicit else None for axis in spec))
-        return jax.tree.map(lambda leaf: jax.sharding.reshard(leaf, NamedSharding(self.mesh, explicit)), whole)
+        return jax.sharding.reshard(whole, NamedSharding(self.mesh, explicit))
 
     def _attend_one_head(
         self,
@@ -79,4 +82,8 @@ class Split:
 
 def _one_pool(pages: Any) -> Any:
     """Return the pages of all KV heads as those of one, head by head."""
-    return jax.tree.map(lambda leaf: leaf.reshape(1, -1, *leaf.shape[2:]), pages)
+
+    def joined(leaf: jax.Array) -> jax.Array:
+        return leaf.reshape(1, -1, *leaf.shape[2:])
+
+    return jax.tree.map(joined, pages)

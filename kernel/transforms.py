@@ -3,6 +3,9 @@
 All functions here are called `attend(options, *arrays)`; the options are static, and can be hashed.
 """
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import functools
@@ -25,7 +28,8 @@ def transformable(attend: Attend, derivative: Attend) -> Attend:
 
     @functools.wraps(attend)
     def looped(options: Hashable, *arrays: Any) -> jax.Array:
-        return jax.custom_batching.sequential_vmap(functools.partial(attend, options))(*arrays)
+        out: jax.Array = jax.custom_batching.sequential_vmap(functools.partial(attend, options))(*arrays)
+        return out
 
     differentiable = jax.custom_jvp(looped, nondiff_argnums=(0,))
 
@@ -43,28 +47,29 @@ def per_platform(name: str, *, tpu: Attend, elsewhere: Attend) -> Attend:
     The result has the shape and the dtype of the first array. `lax.platform_dependent` would not do: it traces every branch on
     every platform, and in a lowering for several platforms it lowers every branch for all of them, which a kernel refuses.
     """
-    primitive = Primitive(name)
+    primitive: Any = Primitive(name)  # JAX leaves its methods untyped
 
-    @primitive.def_abstract_eval
-    def _(q: Any, *_: Any, **__: Any) -> Any:
+    def like_first(q: Any, *_: Any, **__: Any) -> Any:
         return q.strip_weak_type()
 
-    @primitive.def_impl
-    def _(*leaves: Any, **params: Any) -> jax.Array:
+    def run_compiled(*leaves: Any, **params: Any) -> Any:
         with jax.disable_jit(False):  # only under `jax.disable_jit` does one get here
             return jax.jit(functools.partial(primitive.bind, **params))(*leaves)
 
-    def lowering_of(attend: Attend) -> mlir.LoweringRule:
+    def lowering_of(attend: Attend) -> Any:
         def run(*leaves: jax.Array, options: Hashable, structure: Any) -> jax.Array:
             return attend(options, *jax.tree.unflatten(structure, leaves))
 
         return mlir.lower_fun(run, multiple_results=False)
 
+    primitive.def_abstract_eval(like_first)
+    primitive.def_impl(run_compiled)
     mlir.register_lowering(primitive, lowering_of(elsewhere))
     mlir.register_lowering(primitive, lowering_of(tpu), platform="tpu")
 
     def attend(options: Hashable, *arrays: Any) -> jax.Array:
         leaves, structure = jax.tree.flatten(arrays)
-        return primitive.bind(*leaves, options=options, structure=structure)
+        out: jax.Array = primitive.bind(*leaves, options=options, structure=structure)
+        return out
 
     return attend

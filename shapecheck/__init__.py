@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shapecheck.chip import chip_of
-from shapecheck.contract import checked, contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.decorators import checked, contract
 from shapecheck.demands import relation
 from shapecheck.installed import install, uninstall
 from shapecheck.plan import largest_divisor, megacore_mode_for

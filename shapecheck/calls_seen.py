@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-from shapecheck.contract import ArrayArgument, Contract
-from shapecheck.relation import UNKNOWN, Values
+from shapecheck.arguments import ArrayArgument
+from shapecheck.contract import Contract
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.rule import Verdict
 
 _PLAIN = (int, float, str, bool, type(None))

@@ -1,116 +1,25 @@
-"""What one callee demands of its arguments: axes, dtypes, parameters and rules."""
+"""What one callee demands: its arguments and its rules."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from shapecheck.axes import UNNAMED, VARIADIC
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.axes import VARIADIC
 from shapecheck.chip import CHIP_FACTS, CHIPS, FIRST_GENERATION, Chip
-from shapecheck.dtypes import bits_of
 from shapecheck.measure import Measure, extremes
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.paths import root_of
-from shapecheck.relation import UNKNOWN, Relation, RelationError, Values
+from shapecheck.relation import Relation, RelationError
 from shapecheck.rule import Fix, Rule, Verdict
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _REMEMBERED = 1024  # geometries
 
 ON_TPU = "on_tpu"
 """What says of a call whether it runs on a TPU, beside the names that relations use."""
-
-
-@dataclass(frozen=True)
-class ArrayArgument:
-    """An array argument and its axes.
-
-    Each array argument `a` puts these names at the disposal of relations: `a_rank`, `a_shape`, `a_dtype`, `a_bits` of one
-    element, and `a_AXIS` for each axis. The plain `AXIS` is the size at its first occurrence in the signature. An argument
-    that may be quantized adds `a_scales_shape` and `a_scales_dtype`, None for plain pages, and `a_scales_bits`, then 0.
-    Where the elements are known, `a_min` and `a_max` are the least and the greatest.
-
-    Attributes:
-        name: the parameter's name.
-        axes: the names of its dimensions, in order; `"_"` has no name, `"..."` stands for any number of dimensions.
-        quantizable: whether a `QuantizedTensor(weight, scales)` may stand in its place; shape and dtype are the weight's.
-        path: where it stands, if it is a part of an argument: `cache.k_pages`, `caches[*]`; empty if it is one itself.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    quantizable: bool = False
-    path: str = ""
-
-    @property
-    def place(self) -> str:
-        """The expression that it comes from."""
-        return self.path or self.name
-
-    @cached_property
-    def positions(self) -> dict[str, int]:
-        """The index of each axis that has a name: its first, and counted from the end behind `"..."`."""
-        variadic = self.axes.index(VARIADIC) if VARIADIC in self.axes else len(self.axes)
-        positions: dict[str, int] = {}
-        for index, axis in enumerate(self.axes):
-            if axis not in (UNNAMED, VARIADIC):
-                positions.setdefault(axis, index if index < variadic else index - len(self.axes))
-        return positions
-
-    def sizes(self, shape: tuple[Any, ...]) -> dict[str, Any]:
-        """Return the names that a shape defines: of a wrong rank, no axes."""
-        values: dict[str, Any] = {f"{self.name}_rank": len(shape), f"{self.name}_shape": tuple(shape)}
-        if len(shape) == len(self.axes) or (VARIADIC in self.axes and len(shape) >= len(self.axes) - 1):
-            values |= {f"{self.name}_{axis}": shape[index] for axis, index in self.positions.items()}
-        return values
-
-    def bits(self, values: Values) -> dict[str, int]:
-        """Return the names that follow from dtypes, as far as these are known."""
-        names = (self.name, f"{self.name}_scales") if self.quantizable else (self.name,)
-        widths = ((f"{name}_bits", bits_of(values.get(f"{name}_dtype", UNKNOWN))) for name in names)
-        return {name: width for name, width in widths if width is not None}
-
-    def origins(self) -> Iterator[tuple[str, str]]:
-        """Yield each name with the expression a user would write for it."""
-        name, place = self.name, self.place
-        yield f"{name}_rank", f"{place}.ndim"
-        yield f"{name}_shape", f"{place}.shape"
-        yield f"{name}_dtype", f"{place}.dtype"
-        yield f"{name}_bits", f"{place}.dtype"
-        for axis, index in self.positions.items():
-            yield f"{name}_{axis}", f"{place}.shape[{index}]"
-        if self.quantizable:
-            yield f"{name}_scales_shape", f"{place}.scales.shape"
-            yield f"{name}_scales_dtype", f"{place}.scales.dtype"
-            yield f"{name}_scales_bits", f"{place}.scales.dtype"
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A non-array argument `p`: relations may use its value `p` and the name of its type `p_type`, e.g. `"int"`.
-
-    One that names an axis of the mesh in the parameter `mesh` adds `p_size`, over how many devices that axis goes: 0 where the
-    mesh has no such axis, and not defined for None.
-
-    Attributes:
-        name: the parameter's name.
-        default: `UNKNOWN` where the call must give it, or where it cannot be written down.
-        path: where it stands if it is a field of an argument: `blocks.block_q`.
-        names_axis: whether it names an axis of the mesh.
-    """
-
-    name: str
-    default: Any = UNKNOWN
-    path: str = ""
-    names_axis: bool = False
-
-    @property
-    def place(self) -> str:
-        """The expression that it comes from."""
-        return self.path or self.name
 
 
 @dataclass(frozen=True)
@@ -126,8 +35,10 @@ class Contract:
             `{"pages_dtype": ("k_pages_dtype", "v_pages_dtype")}`.
         elsewhere: what holds of calls that do not run on a TPU, also where there is one; None where all do.
         split: what holds of calls that are split over several devices, each of which judges what it gets; None where none are.
-        others: the numbers that stand for elements of arrays, besides the least and the greatest of each.
+        others: the numbers that stand for elements of arrays, besides the least and the greatest of each, or in their place.
         values_parameter: the parameter by which a call asks for the rules about elements; empty where none does.
+        sample: the source of a legal call, which the examples of the rules are edits to.
+        sources: what the explanations of the rules were read off; Markdown.
 
     Raises:
         RelationError: a rule uses a name that no argument defines.
@@ -142,6 +53,8 @@ class Contract:
     split: Relation | None = None
     others: tuple[Measure, ...] = ()
     values_parameter: str = ""
+    sample: str = ""
+    sources: str = ""
 
     def __post_init__(self) -> None:
         for rule in self.rules:
@@ -290,11 +203,12 @@ class Contract:
         """
         try:
             known = frozenset(values.items())
-            if known not in self._failing:
+            if (fails := self._failing.get(known)) is None:
+                fails = self._fails_on_a_chip(values)
                 if len(self._failing) >= _REMEMBERED:
-                    self._failing.clear()
-                self._failing[known] = self._fails_on_a_chip(values)
-            return self._failing[known]
+                    self._failing.clear()  # also for other threads, which so must not expect to find what they have put there
+                self._failing[known] = fails
+            return fails
         except TypeError:  # a value that cannot be hashed
             return self._fails_on_a_chip(values)
 
@@ -326,7 +240,11 @@ class Contract:
 
     def _permits(self, parameter: str, values: Values) -> Verdict:
         speaking = (rule for rule in self.applicable(values) if parameter in rule.names and not rule.is_hint)
-        return Verdict.worst(rule.judge(values) for rule in speaking)
+        verdicts = ((rule, rule.judge(values)) for rule in speaking)
+        # What is not known of the elements of arrays is not for the parameter to settle.
+        return Verdict.worst(
+            verdict for rule, verdict in verdicts if verdict is not Verdict.UNPROVEN or self.value_names.isdisjoint(rule.names)
+        )
 
     def choices(self, rule: Rule, values: Values, chips: Sequence[Chip] = ()) -> Iterator[Any]:
         """Yield the values that `rule.fix` offers, best first, as far as they are certain to break no rule; see `permits`.
@@ -356,64 +274,3 @@ class Contract:
 
 def _type_name(value: Any) -> str:
     return "int" if isinstance(value, int) and not isinstance(value, bool) else type(value).__name__  # an IntEnum is an int
-
-
-def contract(*demands: str | Rule | Contract) -> Callable[[_Function], _Function]:
-    """Enforce relations between the sizes of a function's arguments, and its jaxtyping annotations, at call time.
-
-        @contract("num_q_heads % num_kv_heads == 0", "megacore_mode != 'kv_head' or num_kv_heads % 2 == 0")
-        def attend(q: Float[Array, "batch_size num_q_heads head_dim"], ...): ...
-
-    A relation may use the axes in the annotations, `ARRAY_AXIS` for the axis of one array, `ARRAY_rank`, `ARRAY_shape`,
-    `ARRAY_dtype`, `itemsize(ARRAY)`, and the other parameters; a parameter hides the axis of the same name. A relation over what
-    cannot be told is taken to hold, and so is one over symbolic sizes of `jax.export` that their constraints leave open; one that
-    divides by 0, or that Python cannot evaluate for other reasons, is not. Under jit the check runs when the function is traced.
-
-    The function may be a jit object or a `functools.partial`; of a jit object, `lower`, `trace` and `eval_shape` check the
-    relations too. The contract is kept as `__contract__`. jaxtyping's `jaxtyping_disable` turns all checks off.
-
-    Args:
-        demands: relations as strings, or from `shapecheck.relation` with a name, a message and the chips that they are for; and
-            at most one ready contract such as `shapecheck.contracts.PAGED_ATTENTION`, with which the signature must agree.
-
-    Raises:
-        RelationError: on decoration: a relation cannot be read, or uses a name that the signature does not define.
-        TypeError: on decoration: the signature disagrees with the ready contract, or a shape is in an annotation that
-            cannot be resolved.
-        ContractError: on a call that breaks the contract.
-    """
-    for demand in demands:
-        if not isinstance(demand, (str, Rule, Contract)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"@contract(...) takes relations, rules and contracts, not {demand!r}")
-
-    def decorate(function: _Function) -> _Function:
-        from shapecheck.enforce import enforce  # imports jaxtyping: only who decorates pays for it
-
-        return enforce(function, demands)
-
-    return decorate
-
-
-def checked(function: Callable[..., Any], *demands: str | Rule | Contract) -> Callable[..., Any]:
-    """Return a function of someone else's behind a contract; the function itself stays what it is.
-
-        attend = checked(paged_attention, PAGED_ATTENTION)
-
-    It is as `contract(*demands)(function)`, but for two things. Of its annotations only those of jaxtyping are checked: the
-    others are not yours to enforce, as JAX's `q: jax.Array` takes arrays of numpy too. And what a `functools.partial` holds fast
-    takes part, also by position.
-
-    Args:
-        function: a function, a jit object, or a `functools.partial` of one.
-        demands: what `contract` takes.
-
-    Raises:
-        RelationError, TypeError: as `contract` does, here.
-    """
-    if isinstance(function, functools.partial):
-        partial = cast("functools.partial[Any]", function)
-        return functools.partial(checked(partial.func, *demands), *partial.args, **partial.keywords)
-    from shapecheck.enforce import enforce
-
-    contract(*demands)  # refuses what it does not take
-    return enforce(function, demands, others=False)

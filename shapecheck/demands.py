@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
-from shapecheck.relation import UNKNOWN, Relation
+from shapecheck.contract import Contract
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation
 from shapecheck.rule import Rule, constantly, no_advice
 
 _Arrays: TypeAlias = Mapping[str, ArrayArgument]
@@ -102,7 +104,7 @@ def _agreed(contract: Contract, arrays: tuple[ArrayArgument, ...], parameters: t
     others = {parameter.name: parameter for parameter in parameters}
     for complaint in (*_array_complaints(contract, annotated, others), *_parameter_complaints(contract, annotated, others)):
         raise TypeError(f"the signature disagrees with the contract of {contract.name}: {complaint}")
-    known = {each.name for each in (*contract.arrays, *contract.parameters)}
+    known = {each.name for each in contract.arrays} | {each.name for each in contract.parameters}
     return replace(
         contract,
         arrays=(*contract.arrays, *(array for array in arrays if array.name not in known)),

@@ -10,8 +10,8 @@ from jaxtyping import TypeCheckError
 
 from shapecheck.contract import Contract
 from shapecheck.observe import Observation, mesh_axes_inside, sharding_note
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.paths import Key, spelled
-from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Rule, Verdict, no_advice
 
 _LONGEST_RELATION = 100  # characters; a longer one is told in words
@@ -40,7 +40,7 @@ class Violation:
     places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __reduce__(self) -> tuple[type[Violation], tuple[Any, ...]]:
-        plain = replace(self.rule, fix=None, advice=no_advice)
+        plain = replace(self.rule, fix=None, advice=no_advice, symptoms=())
         return Violation, (plain, self.values, self.advice, self.undefined, self.key, self.others, self.places)
 
 

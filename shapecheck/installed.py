@@ -10,8 +10,9 @@ from importlib import import_module
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, TypeAlias
 
-from shapecheck.contract import Contract, checked
+from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.decorators import checked
 
 _JAX = "jax.experimental.pallas.ops.tpu"
 
@@ -91,7 +92,8 @@ def guarded(path: str) -> Callable[..., Any]:
     """Return what is called in place of a function that has its contract; who is already inside when it is taken off, goes on."""
     installed = _installed.get(path)
     if installed is None:
-        return _function_at(path)
+        function: Callable[..., Any] = _function_at(path)
+        return function
     watches = [holder.watch for holder in tuple(_holders) if holder.watch is not None]
     return functools.reduce(installed.watched_by, watches, installed.checked)
 
@@ -107,8 +109,8 @@ class _Installed:
         original.__kwdefaults__ = function.__kwdefaults__
         original.__annotations__ = function.__annotations__
         self.contract = contract
-        self.checked = checked(original, contract)
-        function.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
+        self.checked: Callable[..., Any] = checked(original, contract)
+        vars(function)["__signature__"] = inspect.signature(function)
         function.__code__ = _code_that_asks(path, self._code)
         self._forget()
 
@@ -120,7 +122,7 @@ class _Installed:
         return watched
 
     def remove(self) -> None:
-        del self._function.__signature__  # pyright: ignore[reportFunctionMemberAccess]
+        del vars(self._function)["__signature__"]
         self._function.__code__ = self._code
         self._forget()
 
@@ -147,9 +149,14 @@ def _code_that_asks(path: str, code: CodeType) -> CodeType:
     """Return code that hands its arguments on to `guarded(path)`; it says that it is where the other code is."""
     source = (
         "def asking(*args, **kwargs):\n"
+        "    from shapecheck.frames import without_own_frames\n"
         f"    from {__name__} import guarded\n"
         "    __tracebackhide__ = True\n"
-        f"    return guarded({path!r})(*args, **kwargs)\n"
+        "    try:\n"
+        f"        return guarded({path!r})(*args, **kwargs)\n"
+        "    except Exception as error:\n"
+        "        error.__traceback__ = without_own_frames(error.__traceback__.tb_next)\n"
+        "        raise\n"
     )
     module = compile(source, code.co_filename, "exec")
     (asking,) = (each for each in module.co_consts if isinstance(each, CodeType))

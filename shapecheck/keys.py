@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 import sys
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from shapecheck.hints import alternatives, arrays_within, field_names, is_record
@@ -37,19 +37,20 @@ def part_of(parameter: inspect.Parameter, named: Collection[str], valued: Collec
     hint = parameter.annotation
     if parameter.name in named:
         return Part.VALUE if parameter.name in valued else Part.SHAPES
-    if hint in ANYTHING:
+    if any(hint is each for each in ANYTHING):
         return Part.NOTHING
     plain = all(type(each) is type for each in alternatives(hint)) and not any(arrays_within(hint))
     return Part.TYPE if plain else Part.SHAPES
 
 
-def keying(signature: inspect.Signature, parts: Mapping[str, Part], arrays: Collection[str]) -> Keying:
+def keying(signature: inspect.Signature, parts: Mapping[str, Part], arrays: Collection[str], looks: Sequence[str]) -> Keying:
     """Return a function with this signature that gives a key of a call, and its arguments by name; in as little time as can be.
 
-    It is written out for the signature, as the methods of a dataclass are. It takes `arrays` for arrays or None, and the others
-    for what can be hashed: of other arguments there is no such key, and it fails here or when it is hashed.
+    It is written out for the signature, as the methods of a dataclass are. It takes `arrays` for arrays with the attributes
+    `looks`, or None, and the others for what can be hashed: of other arguments there is no such key, and it fails here or when
+    it is hashed.
     """
-    places = {"_shapecheck_type": type}
+    places: dict[str, Any] = {"_shapecheck_type": type}
     declared: list[str] = []
     described: list[str] = []
     kinds = [parameter.kind for parameter in signature.parameters.values()]
@@ -60,14 +61,15 @@ def keying(signature: inspect.Signature, parts: Mapping[str, Part], arrays: Coll
         declared.append(name if parameter.default is parameter.empty else f"{name}={default}")
         if parameter.kind is parameter.POSITIONAL_ONLY and parameter.POSITIONAL_ONLY not in kinds[position + 1 :]:
             declared.append("/")
-        described += _described_by(parameter, parts[name], default, is_array=name in arrays)
+        described += _described_by(parameter, parts[name], default, looks if name in arrays else ())
     named = ", ".join(f"{name!r}: {name}" for name in signature.parameters)
     source = f"def key({', '.join(declared)}):\n return ({''.join(f'{each}, ' for each in described)}), {{{named}}}"
     exec(source, places)
-    return places["key"]  # pyright: ignore[reportReturnType]
+    key: Keying = places["key"]
+    return key
 
 
-def _described_by(parameter: inspect.Parameter, part: Part, default: str, *, is_array: bool) -> tuple[str, ...]:
+def _described_by(parameter: inspect.Parameter, part: Part, default: str, looks: Sequence[str]) -> tuple[str, ...]:
     """Return the expressions that describe an argument in a key; `default` is the name of its default there."""
     name = parameter.name
     kind = f"_shapecheck_type({name})"
@@ -75,12 +77,17 @@ def _described_by(parameter: inspect.Parameter, part: Part, default: str, *, is_
         return ()
     if part is Part.TYPE:
         return (kind,)
-    if part is Part.VALUE or not is_array:
-        return (kind if parameter.default is parameter.empty else f"None if {name} is {default} else {kind}", name)
-    described = (kind, f"{name}.shape", f"{name}.dtype")
+    if part is Part.VALUE or not looks:
+        given = f"({kind}, {name})"
+        return (given if parameter.default is parameter.empty else f"None if {name} is {default} else {given}",)
+    described = (kind, *(f"{name}.{look}" for look in looks))
     if type(None) in alternatives(parameter.annotation):
         return tuple(f"None if {name} is None else {each}" for each in described)
     return described
+
+
+LOOKS = (("aval",), ("shape", "dtype"))
+"""What keys may have of arrays, the quickest first: JAX keeps an object for each shape and dtype, and tells it at once."""
 
 
 def is_told_at_once(parameter: inspect.Parameter, part: Part, value: Any) -> bool:
@@ -92,7 +99,8 @@ def is_told_at_once(parameter: inspect.Parameter, part: Part, value: Any) -> boo
     if part in (Part.NOTHING, Part.TYPE):
         return True
     if is_array(value) and part is Part.SHAPES:
-        return not (_has_parts(value) or _is_text(value)) and all(type(size) is int for size in value.shape)
+        plain = not (_has_parts(value) or _is_text(value)) and all(type(size) is int for size in value.shape)
+        return plain and (not hasattr(value, "aval") or _is_of_jax(value))
     if type(value) is tuple:
         return value is parameter.default and all(map(_is_steady, value))  # pyright: ignore[reportUnknownArgumentType]
     return _is_steady(value)
@@ -102,8 +110,18 @@ def _has_parts(array: Any) -> bool:
     return is_record(type_of(array)) or is_quantized(array)
 
 
+def _is_of_jax(value: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and issubclass(type_of(value), jax.Array)  # `isinstance` asks the value, which may say what it likes
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes))
+
+
+def _is_equal_to_none_else(kind: type) -> bool:
+    """Say whether a type is equal to itself alone: a metaclass may have it otherwise."""
+    return type_of(kind).__eq__ is type.__eq__
 
 
 def _is_steady(value: Any) -> bool:
@@ -113,7 +131,8 @@ def _is_steady(value: Any) -> bool:
         return all(map(_is_steady, value))  # pyright: ignore[reportUnknownArgumentType]
     return (
         type(value) in _PLAIN
-        or isinstance(value, (enum.Enum, type))
+        or (isinstance(value, type) and _is_equal_to_none_else(value))
+        or isinstance(value, enum.Enum)
         or (numpy is not None and isinstance(value, (numpy.dtype, numpy.generic)))
     )
 
@@ -132,6 +151,8 @@ def add_to(key: list[Any], part: Part, value: Any) -> None:
         key += (kind, value.shape, value.dtype)
     elif part is Part.NOTHING:
         pass
+    elif not _is_equal_to_none_else(kind):
+        raise Unkeyed
     elif part is Part.TYPE:
         key.append(kind)
     elif kind in _PLAIN:
@@ -150,7 +171,7 @@ def _described(part: Part, kind: type, value: Any) -> Key:
     A symbolic size of `jax.export` is not told from others: whether two are equal may not be known. The number in an array
     without axes is seen by relations, and the text in a string of numpy by a `Literal`.
     """
-    numpy, jax = sys.modules.get("numpy"), sys.modules.get("jax")
+    numpy = sys.modules.get("numpy")
     if (part is Part.VALUE and value.shape == ()) or _is_text(value):
         if numpy is None or not isinstance(value, numpy.generic):
             raise Unkeyed
@@ -158,7 +179,7 @@ def _described(part: Part, kind: type, value: Any) -> Key:
     if not all(type(size) is int for size in value.shape) or not isinstance(value.dtype, Hashable):
         raise Unkeyed
     is_numpy = numpy is not None and kind is numpy.ndarray
-    if is_numpy or (jax is not None and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)):
+    if is_numpy or (_is_of_jax(value) and not isinstance(value, sys.modules["jax"].core.Tracer)):
         ARRAYS.add(kind)
     return tuple(value.shape), value.dtype
 

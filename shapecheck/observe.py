@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Final, Literal, TypeAlias
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import Chip, local_chip
-from shapecheck.contract import ON_TPU, ArrayArgument, Contract, Parameter
+from shapecheck.contract import ON_TPU, Contract
+from shapecheck.outcome import UNKNOWN
 from shapecheck.paths import Key, elements, root_of
-from shapecheck.relation import UNKNOWN
 from shapecheck.symbolic import Symbolic
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -86,7 +87,8 @@ def each_element(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[t
 
 
 def _given(contract: Contract, arguments: Mapping[str, Any]) -> Iterator[ArrayArgument | Parameter]:
-    return (each for each in (*contract.arrays, *contract.parameters) if root_of(each.place) in arguments)
+    declared: tuple[ArrayArgument | Parameter, ...] = (*contract.arrays, *contract.parameters)
+    return (each for each in declared if root_of(each.place) in arguments)
 
 
 def _values(contract: Contract, given: Iterable[tuple[ArrayArgument | Parameter, Any]]) -> dict[str, Any]:
@@ -182,6 +184,11 @@ def is_here(place: Place) -> bool:
 
 def _chip_values(contract: Contract, values: Mapping[str, Any], place: Place) -> dict[str, Any]:
     return {**place.facts, ON_TPU: contract.uses_tpu(values)} if isinstance(place, Chip) else {ON_TPU: False}
+
+
+def runs_on_tpu(contract: Contract, values: Mapping[str, Any]) -> bool:
+    """Say whether a call runs on JAX's device, and that is a TPU."""
+    return contract.uses_tpu(values) and interpretation() is None and "jax" in sys.modules and local_chip() is not None
 
 
 def interpretation() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecheck.chip import Chip, chip_of
+from shapecheck.pyproject import Table, TableError
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,7 +15,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="CHIP,...",
         nargs="?",
         const="",
-        help="put contracts on JAX's TPU kernels, and interpret these where there is no TPU; calls must be legal on each CHIP",
+        help="put contracts on JAX's TPU kernels, and interpret these where there is no TPU; calls must be legal on each CHIP, "
+        "or where none is named, on each of `chips` in [tool.shapecheck] of pyproject.toml",
     )
     group.addoption(
         "--shapecheck-values",
@@ -35,9 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
             if config.getoption(option):
                 raise pytest.UsageError(f"{option} goes with --shapecheck")
         return
-    chips = _chips(stated)
+    chips = _chips(stated) or _chips_of_the_project(config)
     if config.getoption("--shapecheck-compile") and not chips:
-        raise pytest.UsageError("--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p")
+        raise pytest.UsageError(
+            "--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p, or chips in [tool.shapecheck]"
+        )
     from shapecheck.pytest_session import Session
 
     config.pluginmanager.register(Session(config, chips), "shapecheck-session")
@@ -63,3 +67,13 @@ def _chips(stated: str) -> tuple[Chip, ...]:
     except ValueError as error:
         hint = "; to name no chip before a path, write --shapecheck=" if "/" in stated or "." in stated else ""
         raise pytest.UsageError(f"--shapecheck: {error}{hint}") from None
+
+
+def _chips_of_the_project(config: pytest.Config) -> tuple[Chip, ...]:
+    """Return those that `[tool.shapecheck]` names, in the pyproject.toml nearest to the root of the tests."""
+    try:
+        table = Table.nearest(str(config.rootpath))
+        names = table.strings("chips", lambda name: chip_of(name).name) if table else ()
+    except TableError as error:
+        raise pytest.UsageError(str(error)) from None
+    return tuple(dict.fromkeys(map(chip_of, names)))

@@ -19,7 +19,7 @@ from shapecheck.compiler_opinion import Opinion, opinions
 from shapecheck.contract import Contract
 from shapecheck.error import ContractError, contract_error, violations_of
 from shapecheck.observe import each_element, interpretation
-from shapecheck.relation import Values
+from shapecheck.outcome import Values
 from shapecheck.rule import Verdict
 
 _OUTPUT = "shapecheck"
@@ -63,7 +63,7 @@ class Session:
             there = {**geometry, **chip.facts}
             call.judged(chip.name, contract.judge(there))
             if violations := violations_of(contract, there):
-                errors.append(contract_error(contract, violations, [f"on a {chip.name}, declared by --shapecheck"]))
+                errors.append(contract_error(contract, violations, [f"on a {chip.name}, declared for this run"]))
         if errors:
             raise errors[0]
         try:
@@ -115,7 +115,8 @@ def _interpreted(contract: Contract, geometry: Values) -> AbstractContextManager
     pltpu: Any = import_module("jax.experimental.pallas.tpu")
     params: Any = present if isinstance(present, pltpu.InterpretParams) else pltpu.InterpretParams()
     cores = max(params.num_cores_or_threads, _cores(contract, geometry))
-    return pltpu.force_tpu_interpret_mode(replace(params, num_cores_or_threads=cores))
+    interpreted: AbstractContextManager[None] = pltpu.force_tpu_interpret_mode(replace(params, num_cores_or_threads=cores))
+    return interpreted
 
 
 def _cores(contract: Contract, geometry: Values) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from shapecheck.contract import Contract
 from shapecheck.hints import looks_at_values
-from shapecheck.keys import ARRAYS, Key, Keying, Part, Unkeyed, add_to, is_told_at_once, keying, part_of, type_of
+from shapecheck.keys import ARRAYS, LOOKS, Key, Keying, Part, Unkeyed, add_to, is_told_at_once, keying, part_of, type_of
 from shapecheck.observe import ANYWHERE, NARROWED, Place, is_here
-from shapecheck.scope import Bindings, present
+from shapecheck.scope import Bindings, Scope
 
 REMEMBERED = 1024
 """Signatures of each function; then it begins anew."""
@@ -56,8 +56,8 @@ class Recall:
     find out at the same time is the same.
 
     Attributes:
-        keying: gives the key of a call and its arguments by name; None where no call can be remembered.
-        accepted: what is legal, by key. One that `keying` cannot give a key to is there under that of `key`.
+        keyings: each gives the key of a call and its arguments by name, the quickest first; none where no call can be remembered.
+        accepted: what is legal, by key. One that no keying can give a key to is there under that of `key`.
     """
 
     def __init__(self, signature: inspect.Signature, contract: Contract) -> None:
@@ -74,37 +74,50 @@ class Recall:
             for each in parameters
         )
         arrays = [each.name for each in contract.arrays if not each.path]
-        self.keying: Keying | None = keying(signature, self._parts, arrays) if steady else None
+        self.keyings: Sequence[Keying] = [keying(signature, self._parts, arrays, each) for each in LOOKS] if steady else []
         self.accepted: dict[Key, Acceptance] = {}
 
     def key(self, arguments: Mapping[str, Any]) -> Key | None:
         """Return what the verdict on a call depends on, given all its arguments; None where it must be asked for each time."""
-        key: list[Any] = [None]  # no key of `keying` begins so
+        key: list[Any] = [...]  # no key of a keying begins so
         try:
-            for name, value in arguments.items() if self.keying else ():
+            for name, value in arguments.items() if self.keyings else ():
                 add_to(key, self._parts[name], value)
         except Unkeyed:
             return None
-        return tuple(key) if self.keying else None
+        return tuple(key) if self.keyings else None
 
-    def quick_key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
-        """Yield the key by which such a call is found at once, if it has one."""
-        try:
-            key, arguments = self.keying(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
-            hash(key)
-        except Exception:
-            return
-        if all(is_told_at_once(self._parameters[name], self._parts[name], value) for name, value in arguments.items()):
-            yield key
+    def found(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Acceptance | None]:
+        """Return the arguments of a call by name, and what is known of it, where the quickest key does not tell; or nothing."""
+        for look in self.keyings[1:]:
+            try:
+                key, arguments = look(*args, **kwargs)
+                return arguments, self.accepted[key]
+            except Exception:  # not seen before, or not to be told by such a key: of an argument anything may go wrong
+                continue
+        return {}, None
+
+    def quick_keys(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Key]:
+        """Yield the keys by which such a call is found at once, if it has any."""
+        for look in self.keyings:
+            try:
+                key, arguments = look(*args, **kwargs)
+                hash(key)
+            except Exception:
+                continue
+            if all(is_told_at_once(self._parameters[name], self._parts[name], value) for name, value in arguments.items()):
+                yield key
 
     def accept(self, acceptance: Acceptance, *keys: Key) -> None:
         if len(self.accepted) >= REMEMBERED:
             self.accepted.clear()
         self.accepted.update(dict.fromkeys(keys, acceptance))
 
-    def accepts_result(self, result: Any, acceptance: Acceptance) -> bool:
-        """Say whether such a result was accepted before, while the names of axes stood for the same sizes as now."""
-        return _key_of(result) in acceptance.results and present() == acceptance.bindings
+    def accepts_result(self, result: Any, acceptance: Acceptance, scope: Scope) -> bool:
+        """Say whether such a result was accepted before, while the names of axes stood for the same sizes as in this scope."""
+        kind = type_of(result)
+        key = (kind, result.shape, result.dtype) if kind in ARRAYS else _key_of(result)  # what that does, in less time
+        return key in acceptance.results and scope[:3] == acceptance.bindings
 
     def accept_result(self, result: Any, acceptance: Acceptance) -> None:
         """Remember a result that was accepted under the bindings of the call alone."""
@@ -124,9 +137,6 @@ def _flat(key: Key) -> Iterator[Any]:
 
 
 def _key_of(result: Any) -> Key | None:
-    kind = type_of(result)
-    if kind in ARRAYS:  # as `add_to` has it, in less time
-        return kind, result.shape, result.dtype
     key: list[Any] = []
     try:
         add_to(key, Part.SHAPES, result)

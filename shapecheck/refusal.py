@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import reprlib
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 from beartype import BeartypeConf
 from beartype.door import is_bearable
 
-from shapecheck.hints import alternatives, arrays_of, arrays_within, members
+from shapecheck.hints import alternatives, arrays_of, arrays_within, field_names, is_record, members
 from shapecheck.observe import dtype_of, is_array, is_quantized, shape_of, sharding_note
 from shapecheck.paths import elements, spelled
 
@@ -58,7 +59,7 @@ def refused_result(callee: str, hint: Any, result: Any) -> str | None:
 def _items(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
     """Return the values that an annotation speaks of: each of `*args` and `**kwargs`."""
     if parameter.kind is parameter.VAR_POSITIONAL:
-        return value
+        return tuple(value)
     return tuple(value.values()) if parameter.kind is parameter.VAR_KEYWORD else (value,)
 
 
@@ -111,7 +112,11 @@ def _spelled(hint: Any, value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    return _Brief().repr(value) if is_quantized(value) else f"{_Brief().repr(value)} ({type(value).__name__})"
+    if is_quantized(value):
+        return _Brief().repr(value)
+    jax = sys.modules.get("jax")  # whose arrays are of another type wherever they are traced
+    name = "Array" if jax is not None and isinstance(value, jax.Array) else type(value).__name__
+    return f"{_Brief().repr(value)} ({name})"
 
 
 class _Brief(reprlib.Repr):
@@ -120,8 +125,10 @@ class _Brief(reprlib.Repr):
     def repr_instance(self, x: Any, level: int) -> str:
         if is_array(x):
             return f"{dtype_of(x)}[{','.join(map(str, shape_of(x)))}]"
-        if is_quantized(x):
-            return f"{type(x).__name__}(weight={self.repr1(x.weight, level)}, scales={self.repr1(x.scales, level)})"
+        if is_quantized(x) or is_record(type(x)):
+            names = ("weight", "scales") if is_quantized(x) else field_names(type(x))
+            fields = (f"{name}={self.repr1(getattr(x, name), level - 1)}" for name in names) if level > 0 else ("...",)
+            return f"{type(x).__name__}({', '.join(fields)})"
         return super().repr_instance(x, level)
 
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import ast
-import enum
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
-from shapecheck.symbolic import Symbolic, Undecided
+from shapecheck.outcome import (
+    UNKNOWN,
+    Outcome,
+    Values,
+    all_of,
+    any_of,
+    choose,
+    contains,
+    equal,
+    first,
+    has_unknown,
+    last,
+    negate,
+    truth,
+)
 
-
-class _Unknown(enum.Enum):
-    UNKNOWN = "unknown"
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-
-UNKNOWN: Final = _Unknown.UNKNOWN
-"""The value of a size that cannot be told, and the outcome of a relation that depends on one."""
-
-Unknown: TypeAlias = Literal[_Unknown.UNKNOWN]
-Outcome: TypeAlias = bool | Unknown
-Values: TypeAlias = Mapping[str, Any]
 _Term: TypeAlias = Callable[[Values], Any]
 _Condition: TypeAlias = Callable[[Values], Outcome]
 
@@ -76,7 +75,7 @@ class Relation:
     def undefined(self, values: Values) -> str:
         """Say why the relation has no value where all its names have one: it divides by 0, say; empty where it has a value."""
         named = {name: values.get(name, UNKNOWN) for name in self.names}
-        if any(map(_has_unknown, named.values())) or self.evaluate(named) is not UNKNOWN:
+        if any(map(has_unknown, named.values())) or self.evaluate(named) is not UNKNOWN:
             return ""
         try:  # in Python's own words; no name but those of the language is there
             eval(compile(ast.Expression(self.tree), "<relation>", "eval"), {"__builtins__": _FUNCTIONS}, named)
@@ -175,16 +174,16 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: lambda left, right: _equal(left, right),
-    ast.NotEq: lambda left, right: _negate(_equal(left, right)),
+    ast.Eq: lambda left, right: equal(left, right),
+    ast.NotEq: lambda left, right: negate(equal(left, right)),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda left, right: _contains(right, left),
-    ast.NotIn: lambda left, right: _negate(_contains(right, left)),
+    ast.In: lambda left, right: contains(right, left),
+    ast.NotIn: lambda left, right: negate(contains(right, left)),
 }
 
 
@@ -192,18 +191,18 @@ def _condition(node: ast.expr, text: str) -> _Condition:
     """Turn a node into a function of the values that tells its truth, which may be known where its value is not."""
     match node:
         case ast.BoolOp(op, operands):
-            combine = _all if isinstance(op, ast.And) else _any
+            combine = all_of if isinstance(op, ast.And) else any_of
             conditions = [_condition(operand, text) for operand in operands]
             return lambda values: combine(condition(values) for condition in conditions)
         case ast.UnaryOp(ast.Not(), operand):
             condition = _condition(operand, text)
-            return lambda values: _negate(condition(values))
+            return lambda values: negate(condition(values))
         case ast.IfExp(test, body, orelse):
             condition, yes, no = (_condition(part, text) for part in (test, body, orelse))
-            return lambda values: _choose(condition(values), yes(values), no(values))
+            return lambda values: choose(condition(values), yes(values), no(values))
         case _:
             term = _compile(node, text)
-            return lambda values: _truth(term(values))
+            return lambda values: truth(term(values))
 
 
 def _compile(node: ast.expr, text: str) -> _Term:
@@ -223,14 +222,14 @@ def _compile(node: ast.expr, text: str) -> _Term:
         case ast.UnaryOp(ast.Not()):
             return _condition(node, text)
         case ast.BoolOp(op, operands):
-            return _strict(_last if isinstance(op, ast.And) else _first, [_compile(operand, text) for operand in operands])
+            return _strict(last if isinstance(op, ast.And) else first, [_compile(operand, text) for operand in operands])
         case ast.Compare(left, ops, comparators):
             operands = [_compile(operand, text) for operand in (left, *comparators)]
             links = [_strict(_COMPARISONS[type(op)], [operands[i], operands[i + 1]]) for i, op in enumerate(ops)]
-            return lambda values: _all(_truth(link(values)) for link in links)
+            return lambda values: all_of(truth(link(values)) for link in links)
         case ast.IfExp(test, body, orelse):
             condition, yes, no = _condition(test, text), _compile(body, text), _compile(orelse, text)
-            return lambda values: _choose(condition(values), yes(values), no(values))
+            return lambda values: choose(condition(values), yes(values), no(values))
         case ast.Call(ast.Name(function), arguments, []) if function in _FUNCTIONS and arguments:
             return _strict(_FUNCTIONS[function], [_compile(argument, text) for argument in arguments])
         case _:
@@ -252,73 +251,3 @@ def _strict(function: Callable[..., Any], terms: list[_Term]) -> _Term:
             return UNKNOWN
 
     return evaluate
-
-
-def _first(*operands: Any) -> Any:
-    """Return what Python's `or` does."""
-    return next((operand for operand in operands if operand), operands[-1])
-
-
-def _last(*operands: Any) -> Any:
-    """Return what Python's `and` does."""
-    return next((operand for operand in operands if not operand), operands[-1])
-
-
-def _truth(value: Any) -> Outcome:
-    return _negate(_equal(value, 0)) if value is UNKNOWN or isinstance(value, Symbolic) else bool(value)
-
-
-def _negate(outcome: Outcome) -> Outcome:
-    return UNKNOWN if outcome is UNKNOWN else not outcome
-
-
-def _all(outcomes: Any) -> Outcome:
-    result: Outcome = True
-    for outcome in outcomes:
-        if outcome is False:
-            return False
-        if outcome is UNKNOWN:
-            result = UNKNOWN
-    return result
-
-
-def _any(outcomes: Any) -> Outcome:
-    return _negate(_all(_negate(outcome) for outcome in outcomes))
-
-
-def _equal(left: Any, right: Any) -> Outcome:
-    """Compare, looking into tuples: `(4, UNKNOWN)` differs from `(5, 1)` whatever the unknown is."""
-    if left is UNKNOWN or right is UNKNOWN:
-        return UNKNOWN
-    if _is_tuple(left) and _is_tuple(right):
-        return len(left) == len(right) and _all(map(_equal, left, right))
-    if isinstance(right, Symbolic):
-        left, right = right, left
-    return _decided(left, right) if isinstance(left, Symbolic) else bool(left == right)
-
-
-def _decided(size: Symbolic, other: Any) -> Outcome:
-    if not isinstance(other, Symbolic | int):
-        return False
-    try:
-        return size.equals(other)
-    except Undecided:
-        return UNKNOWN
-
-
-def _contains(container: Any, item: Any) -> Outcome:
-    return item in container if isinstance(container, str) else _any(_equal(item, each) for each in container)
-
-
-def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
-    return isinstance(value, tuple)
-
-
-def _has_unknown(value: Any) -> bool:
-    return any(map(_has_unknown, value)) if _is_tuple(value) else value is UNKNOWN or isinstance(value, Symbolic)
-
-
-def _choose(condition: Outcome, yes: Any, no: Any) -> Any:
-    if condition is UNKNOWN:
-        return yes if _equal(yes, no) is True else UNKNOWN
-    return yes if condition else no

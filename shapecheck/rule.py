@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from shapecheck.chip import CHIP_FACTS
-from shapecheck.relation import Outcome, Relation, Values
+from shapecheck.outcome import Outcome, Values
+from shapecheck.relation import Relation
+from shapecheck.symptom import Symptom
 
 
 class Verdict(enum.StrEnum):
@@ -101,6 +103,41 @@ class Resize:
     choices: Callable[[Values], Iterable[int]]
 
 
+class Example(NamedTuple):
+    """A call that breaks one rule, and the call repaired, as edits to the sample of a contract.
+
+    `explain`, the pages of the documentation and the tests are made of it.
+
+    Attributes:
+        failing: by pieces of the sample, what stands in their place in the call that fails.
+        repaired: what stands there in the repaired call: what `shapecheck fix` makes of the other, if it can; empty where that is
+            the sample itself.
+        chip: the chip that the failing call runs on, where that matters.
+        moved_to: the chip that the repaired call runs on, where that is another.
+    """
+
+    failing: Mapping[str, str]
+    repaired: Mapping[str, str] = {}
+    chip: str = ""
+    moved_to: str = ""
+
+    def programs(self, sample: str) -> tuple[str, str]:
+        """Return the failing and the repaired program.
+
+        Raises:
+            ValueError: the sample does not have what is to be replaced.
+        """
+        return _edited(sample, self.failing), _edited(sample, self.repaired)
+
+
+def _edited(sample: str, edits: Mapping[str, str]) -> str:
+    for old, new in edits.items():
+        if old not in sample:
+            raise ValueError(f"{old!r} is not in the sample")
+        sample = sample.replace(old, new)
+    return sample
+
+
 def no_advice(values: Values) -> str | None:
     """Say nothing: the advice of a rule that has none."""
 
@@ -129,6 +166,8 @@ class Rule:
         chips: the names of the chips that it speaks of; empty for all of them.
         per_device: whether it speaks of what one device gets, as those about the TPU do, so that it says nothing of a call
             that is split over several.
+        symptoms: what others write where a call breaks it, by which `explain` knows it.
+        example: a call that breaks it, and the call repaired; every rule of a known kernel has one.
     """
 
     code: str
@@ -144,6 +183,8 @@ class Rule:
     silent: bool = False
     chips: tuple[str, ...] = ()
     per_device: bool = False
+    symptoms: tuple[Symptom, ...] = ()
+    example: Example | None = None
 
     def __hash__(self) -> int:  # rules are keys, and seldom share so much
         return hash((self.code, self.name, self.message))

@@ -5,41 +5,29 @@ A scope of jaxtyping has names of its own: what is checked inside it shares them
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from jaxtyping import _storage  # pyright: ignore[reportPrivateUsage]
 
 Bindings: TypeAlias = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """What jaxtyping keeps by name: the sizes of axes, the shapes of variadic ones, and the structures of trees."""
+Scope: TypeAlias = tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]
+"""That, and the arguments."""
 
-# jaxtyping has no public way to put names back. These are what its own decorator uses.
-_push: Any = _storage.push_shape_memo
-_top: Any = _storage.get_shape_memo
-pop: Any = _storage.pop_shape_memo
-"""Leave the scope that one is in."""
-
-
-def push(arguments: dict[str, Any], bindings: Bindings) -> None:
-    """Enter a scope in which names stand for what they stood for when the arguments were checked."""
-    memo = _push(arguments)
-    memo[0].update(bindings[0])
-    if bindings[1] or bindings[2]:
-        memo[1].update(bindings[1])
-        memo[2].update(bindings[2])
+# jaxtyping has no public way to put names back. This is where its own decorator keeps the scopes of each thread; its functions
+# to enter one and to look at it take several times as long as it takes to do so here.
+_storage_of_thread: Any = _storage._shape_storage  # pyright: ignore[reportPrivateUsage]
 
 
-@contextmanager
-def scope(arguments: dict[str, Any]) -> Generator[None]:
-    """Be in a scope in which no name stands for anything yet."""
-    _push(arguments)
+def enter(arguments: dict[str, Any], bindings: Bindings = ({}, {}, {})) -> list[Scope]:
+    """Enter a scope in which names stand for what they stood for when the arguments were checked; to leave it, `pop()` it.
+
+    Return the scopes that one is in, innermost last. It is not the scope itself, as jaxtyping replaces that by another.
+    """
     try:
-        yield
-    finally:
-        pop()
-
-
-def present() -> Bindings:
-    """Return the bindings of the scope that one is in."""
-    return _top()[:3]
+        scopes: list[Scope] = _storage_of_thread.memo_stack
+    except AttributeError:
+        scopes = _storage_of_thread.memo_stack = []
+    sizes, shapes, structures = bindings
+    scopes.append((sizes.copy(), shapes.copy(), structures.copy(), arguments))
+    return scopes

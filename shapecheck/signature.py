@@ -13,10 +13,10 @@ from typing import Any
 
 from jaxtyping import AbstractDtype
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.axes import VARIADIC, axes_of
-from shapecheck.contract import ArrayArgument, Parameter
 from shapecheck.hints import alternatives, arrays_of, arrays_within, members
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shapecheck.dtypes import DTYPES, SHORT_NAMES
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 
 if TYPE_CHECKING:
     from shapecheck.contract import Contract
@@ -63,7 +63,7 @@ def _readers(contract: Contract) -> dict[str, Callable[[str, Any], Any]]:
             reads |= {f"{array.name}_scales_shape": _shape, f"{array.name}_scales_dtype": partial(_dtype, optional=True)}
     for alias, names in contract.aliases.items():
         reads[alias] = reads[names[0]]
-    reads |= dict.fromkeys((measure.name for measure in contract.others), _anything)
+    reads |= {measure.name: _anything for measure in contract.others if measure.name not in reads}
     reads |= dict.fromkeys(contract.axes, _size)
     return reads | {parameter.name: _anything for parameter in contract.parameters}
 

@@ -68,16 +68,16 @@ class Symbolic:
         return self if self >= 0 else -self
 
     def __le__(self, other: Any) -> bool:
-        return _applied(operator.le, self, other)
+        return bool(_applied(operator.le, self, other))
 
     def __lt__(self, other: Any) -> bool:
-        return _applied(operator.lt, self, other)
+        return bool(_applied(operator.lt, self, other))
 
     def __ge__(self, other: Any) -> bool:
-        return _applied(operator.ge, self, other)
+        return bool(_applied(operator.ge, self, other))
 
     def __gt__(self, other: Any) -> bool:
-        return _applied(operator.gt, self, other)
+        return bool(_applied(operator.gt, self, other))
 
     def __bool__(self) -> bool:
         return not self.equals(0)

@@ -7,9 +7,9 @@ def test_attend(geometry):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -17,90 +17,13 @@ from hypothesis import strategies as st
 from shapecheck.chip import Chip, chip_of
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
+from shapecheck.drawn.drawing import Drawing, Geometry
+from shapecheck.drawn.paged_attention import PAGED_ATTENTION
+from shapecheck.drawn.ragged_paged_attention import RAGGED_PAGED_ATTENTION
 from shapecheck.error import violations_of
-from shapecheck.plan import divisors
 from shapecheck.rule import Verdict
 
-Geometry: TypeAlias = dict[str, Any]
-"""A call stated by the names of its axes, parameters and dtypes, as `shapecheck.judge` takes it."""
-
-_QUANTIZED = "float32"  # the dtype of the scales
-
-
-@st.composite
-def _paged_attention(draw: st.DrawFn, most: int) -> Geometry:
-    """Draw a call that is legal where there is no TPU."""
-    kv_heads = draw(st.integers(1, most))
-    batch = draw(st.integers(1, most))
-    pages = draw(st.integers(1, 2 * most))
-    modes = [None, *(["kv_head"] if kv_heads % 2 == 0 else []), *(["batch"] if batch % 2 == 0 else [])]
-    scales = draw(st.sampled_from([None, _QUANTIZED]))
-    return {
-        "batch_size": batch,
-        "num_q_heads": kv_heads * draw(st.integers(1, most)),
-        "num_kv_heads": kv_heads,
-        "head_dim": draw(st.sampled_from([128, 256])),
-        "total_num_pages": draw(st.integers(1, 4 * most)),
-        "page_size": draw(st.sampled_from([4, 8, 16, 32])),
-        "pages_per_sequence": pages,
-        "pages_per_compute_block": draw(st.sampled_from(divisors(pages))),
-        "megacore_mode": draw(st.sampled_from(modes)),
-        "attn_logits_soft_cap": draw(st.sampled_from([None, 1.0, 30.0])),
-        "q_dtype": draw(st.sampled_from(["float32", "bfloat16"])),
-        "lengths_dtype": "int32",
-        "page_indices_dtype": "int32",
-        "pages_dtype": draw(st.sampled_from(["float32", "bfloat16"])) if scales is None else "int8",
-        "scales_dtype": scales,
-    }
-
-
-_Change: TypeAlias = Callable[[st.DrawFn, Geometry], Geometry | None]
-"""Returns what to change of a legal call to break a rule; None where it cannot be done."""
-
-
-def _one_head_more(draw: st.DrawFn, legal: Geometry) -> Geometry | None:
-    kv_heads = legal["num_kv_heads"]
-    return {"num_q_heads": legal["num_q_heads"] + draw(st.integers(1, kv_heads - 1))} if kv_heads > 1 else None
-
-
-def _block_beside(draw: st.DrawFn, legal: Geometry) -> Geometry | None:
-    pages = legal["pages_per_sequence"]
-    blocks = [block for block in range(1, 2 * pages + 2) if pages % block]
-    return {"pages_per_compute_block": draw(st.sampled_from(blocks))}
-
-
-def _drawn(name: str, *values: Any) -> _Change:
-    return lambda draw, legal: {name: draw(st.sampled_from(values))}
-
-
-def _beside(name: str, axis: str) -> _Change:
-    """Give one array another size than the others have."""
-    return lambda draw, legal: {name: legal[axis] + draw(st.integers(1, 4))}
-
-
-_BREAKS: Mapping[str, Mapping[str, _Change]] = {
-    "paged_attention": {
-        "SC101": _one_head_more,
-        "SC102": _block_beside,
-        "SC103": _beside("v_pages_total_num_pages", "total_num_pages"),
-        "SC104": lambda draw, legal: {"q_head_dim": 384 - legal["head_dim"]},
-        "SC105": _beside("lengths_batch_size", "batch_size"),
-        "SC106": _beside("page_indices_batch_size", "batch_size"),
-        "SC107": _drawn("lengths_dtype", "int16", "uint32", "int8"),
-        "SC108": _drawn("page_indices_dtype", "int16", "uint8"),
-        "SC110": _drawn("pages_per_compute_block", 0, -1),
-        "SC111": _drawn("total_num_pages", 0),
-        "SC113": _drawn("attn_logits_soft_cap", 0.0, float("inf"), float("nan")),
-        "SC114": _drawn("mask_value", 0.0, 1.0),
-        "SC115": _drawn("q_dtype", "int32", "int8"),
-        "SC201": lambda draw, legal: {"megacore_mode": "kv_head"} if legal["num_kv_heads"] % 2 else None,
-        "SC202": lambda draw, legal: {"megacore_mode": "batch"} if legal["batch_size"] % 2 else None,
-        "SC204": lambda draw, legal: {"megacore_mode": "batch"} if legal["batch_size"] % 2 == 0 else None,
-        "SC301": _drawn("head_dim", 64, 80, 192),
-        "SC302": _drawn("pages_dtype", "float16"),
-    }
-}
-_LEGAL: Mapping[str, Callable[[int], st.SearchStrategy[Geometry]]] = {"paged_attention": _paged_attention}
+_DRAWINGS: Mapping[str, Drawing] = {"paged_attention": PAGED_ATTENTION, "ragged_paged_attention": RAGGED_PAGED_ATTENTION}
 
 
 def legal_calls(contract: str = "paged_attention", chip: str | None = None, *, most: int = 4) -> st.SearchStrategy[Geometry]:
@@ -114,19 +37,19 @@ def legal_calls(contract: str = "paged_attention", chip: str | None = None, *, m
     Raises:
         ValueError: there are no such strategies, or there is no such chip.
     """
-    demands = _contract(contract, _LEGAL)
+    demands = _contract(contract)
     place = None if chip is None else chip_of(chip)
 
     def is_legal(geometry: Geometry) -> bool:
         return Verdict.worst(_verdicts(demands, geometry, place).values()) is Verdict.PROVEN
 
-    return _LEGAL[contract](most).filter(is_legal)
+    return _DRAWINGS[contract].legal(most).filter(is_legal)
 
 
 @st.composite
 def _nearly_legal(draw: st.DrawFn, contract: str, code: str, place: Chip | None, most: int) -> Geometry | None:
     legal = draw(legal_calls(contract, place and place.name, most=most))
-    change = _BREAKS[contract][code](draw, legal)
+    change = _DRAWINGS[contract].breaks[code](draw, legal)
     if change is None:
         return None
     geometry = {**legal, **change}
@@ -162,10 +85,11 @@ def nearly_legal_calls(
 
 def breakable_rules(contract: str = "paged_attention", chip: str | None = None) -> list[str]:
     """Return the codes of the rules that `nearly_legal_calls` breaks, one at a time."""
-    demands = _contract(contract, _BREAKS)
+    demands = _contract(contract)
     place = None if chip is None else chip_of(chip)
     about_chips = {rule.code for rule in demands.rules if rule.on_tpu or rule.needs_chip}
-    return [code for code in _BREAKS[contract] if code not in about_chips or (place and _can_break(demands, code, place))]
+    codes = _DRAWINGS[contract].breaks
+    return [code for code in codes if code not in about_chips or (place and _can_break(demands, code, place))]
 
 
 def _can_break(contract: Contract, code: str, chip: Chip) -> bool:
@@ -177,18 +101,19 @@ def _can_break(contract: Contract, code: str, chip: Chip) -> bool:
 def arrays_for(geometry: Geometry, contract: str = "paged_attention", *, seed: int = 0) -> dict[str, Any]:
     """Return the arguments of a call with this geometry, by name: random arrays, and the parameters that it states.
 
-    Arrays of integers hold what is legal where anything is: lengths that the pages have room for, and ids of pages.
+    Arrays of integers hold what is legal where anything is: lengths that the pages have room for, and ids of pages; for the
+    ragged kernel some sequences, each with a query at least, which may leave rows of q and of the metadata to none.
     """
     jnp: Any = import_module("jax.numpy")
-    demands = _contract(contract, _LEGAL)
+    demands = _contract(contract)
     values = demands.geometry(**geometry)
     rng = np.random.default_rng(seed)
+    elements = _DRAWINGS[contract].elements(rng, values)
     arrays: dict[str, Any] = {}
-    most = {"lengths": values["pages_per_sequence"] * values["page_size"] + 1, "page_indices": values["total_num_pages"]}
     for array in demands.arrays:
         shape, dtype = values[f"{array.name}_shape"], values[f"{array.name}_dtype"]
-        if array.name in most:
-            arrays[array.name] = jnp.asarray(rng.integers(0, max(1, most[array.name]), shape), dtype)
+        if array.name in elements:
+            arrays[array.name] = jnp.asarray(elements[array.name], dtype)
         elif array.quantizable and values[f"{array.name}_scales_dtype"] is not None:
             arrays[array.name] = _quantized(rng, shape, values[f"{array.name}_scales_dtype"])
         else:
@@ -208,7 +133,7 @@ def _verdicts(contract: Contract, geometry: Geometry, chip: Chip | None) -> dict
     return contract.judge({**contract.geometry(chip=chip, **geometry), **({} if chip else {"on_tpu": False})})
 
 
-def _contract(name: str, table: Mapping[str, Any]) -> Contract:
-    if name not in table:
-        raise ValueError(f"there are no calls of {name!r} to draw; of: {', '.join(table)}")
+def _contract(name: str) -> Contract:
+    if name not in _DRAWINGS:
+        raise ValueError(f"there are no calls of {name!r} to draw; of: {', '.join(_DRAWINGS)}")
     return CONTRACTS[name]

@@ -88,13 +88,11 @@ def _primitive() -> Any:
 
     primitive: Any = import_module("jax.extend.core").Primitive("shapecheck_values")
 
-    @primitive.def_impl
-    def _(carrier: Any, *numbers: Any, plan: _Plan) -> Any:
+    def judged(carrier: Any, *numbers: Any, plan: _Plan) -> Any:
         plan.judge(*numbers)
         return carrier
 
-    @primitive.def_abstract_eval
-    def _(carrier: Any, *numbers: Any, plan: _Plan) -> Any:
+    def abstract(carrier: Any, *numbers: Any, plan: _Plan) -> Any:
         return carrier
 
     def lowered(*operands: Any, plan: _Plan) -> Any:
@@ -121,6 +119,8 @@ def _primitive() -> Any:
         jaxpr = jax.make_jaxpr(functools.partial(under_checkify, plan))(*arrays)
         return _only_result(checkify_internals.checkify_jaxpr(*context, jaxpr, enabled, error, *arrays))
 
+    primitive.def_impl(judged)
+    primitive.def_abstract_eval(abstract)
     mlir.register_lowering(primitive, mlir.lower_fun(lowered, multiple_results=False))
     batching.primitive_batchers[primitive] = batched
     ad.primitive_jvps[primitive] = differentiated

@@ -12,9 +12,9 @@ from typing import Any
 from shapecheck.contract import ON_TPU, Contract
 from shapecheck.error import ContractError, Violation, contract_error, violations_of
 from shapecheck.measure import Arrays, Measure
-from shapecheck.observe import each_element, is_quantized, sharding_note
+from shapecheck.observe import each_element, is_quantized, runs_on_tpu, sharding_note
+from shapecheck.outcome import UNKNOWN
 from shapecheck.paths import Key, root_of, spelled
-from shapecheck.relation import UNKNOWN
 
 VARIABLE = "SHAPECHECK_VALUES"
 """The variable of the environment that asks for these rules in every call."""
@@ -82,7 +82,7 @@ class Look:
     @classmethod
     def at(cls, contract: Contract, key: Key, values: Mapping[str, Any], arrays: Arrays) -> Look | None:
         """Return how to look at arrays; None where no rule can be judged of them."""
-        values = {**values, ON_TPU: False}
+        values = {**values, ON_TPU: any(rule.on_tpu for rule in contract.rules) and runs_on_tpu(contract, values)}
         possible = {name for name, each in contract.measures.items() if _can_be_found(each, values, arrays)}
         named = {name for rule in contract.applicable({**values, **dict.fromkeys(possible, UNKNOWN)}) for name in rule.names}
         measures = tuple(each for name, each in contract.measures.items() if name in possible & named)

@@ -17,8 +17,8 @@ from codemods.findings import CallSite, Edit, Finding, ProposedFix, Value
 from codemods.repairs.imports import Imports
 from codemods.source import Source
 from shapecheck.chip import Chip
+from shapecheck.outcome import UNKNOWN
 from shapecheck.plan import largest_divisor
-from shapecheck.relation import UNKNOWN
 from shapecheck.rule import Applicability, Verdict
 
 IMPORT = "from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention\n"

@@ -25,7 +25,7 @@ q = jnp.zeros((2, 16, 128), jnp.bfloat16)
 kv = jnp.zeros((4, 64, 16, 128), jnp.bfloat16)
 n, t = jnp.zeros((2,), jnp.int32), jnp.zeros((2, 24), jnp.int32)
 queries, e = jnp.zeros((2, 32, 16, 128), jnp.bfloat16), jnp.zeros((2,), jnp.int32)
-starts, count = jnp.zeros((3,), jnp.int32), jnp.zeros((1,), jnp.int32)
+starts, count = jnp.arange(3, dtype=jnp.int32), jnp.zeros((1,), jnp.int32)
 """
 TORCH = """\
 import torch
@@ -34,7 +34,7 @@ q = torch.zeros((2, 16, 128), dtype=torch.bfloat16)
 kv = torch.zeros((4, 64, 16, 128), dtype=torch.bfloat16)
 n, t = torch.zeros((2,), dtype=torch.int32), torch.zeros((2, 24), dtype=torch.int32)
 queries, e = torch.zeros((2, 32, 16, 128), dtype=torch.bfloat16), torch.zeros((2,), dtype=torch.int32)
-starts, count = torch.zeros((3,), dtype=torch.int32), torch.zeros((1,), dtype=torch.int32)
+starts, count = torch.arange(3, dtype=torch.int32), torch.zeros((1,), dtype=torch.int32)
 """
 
 
@@ -100,7 +100,7 @@ ARGUMENTS = {
         {"num_kv_pages_per_compute_block": (8, 16), "num_queries_per_compute_block": (16, 16), "use_kernel": (True, True)},
     ),
     "ragged_paged_attention": (
-        ("q", "kv", "n + 1", "t", "starts", "count"),
+        ("q", "kv", "n + 1", "t", "starts", "count + 1"),
         {"num_kv_pages_per_block": (8, 32), "num_queries_per_block": (8, 8), "use_kernel": (True, True)},
     ),
 }  # fmt: skip

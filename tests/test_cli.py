@@ -538,6 +538,85 @@ class TestExplain:
         assert run("explain", "sc20") == 2
         assert "no rule 'sc20'; codes that begin with it: SC201, SC202, " in run.err
 
+    ERROR = "ValueError: pages_per_compute_block must be divisible by pages per sequence. Got 16 and 24."
+
+    def test_the_text_of_an_error(self, run: Runner) -> None:
+        assert run("explain", self.ERROR) == 0
+        assert run.out.startswith("SC102 block-not-dividing (paged_attention)\n  line 1: ValueError: pages_per_compute_block")
+        for said in (
+            "What must hold: the compute block must divide the pages of a sequence",
+            "pages_per_sequence = 24   (page_indices.shape[1])",
+            "Help: legal blocks: 1, 2, 3, 4, 6, 8, 12, 24; or pad page_indices to 32 pages",
+            "Fix: `shapecheck fix` gives",
+            "More: shapecheck explain SC102",
+        ):
+            assert said in run.out
+        assert "Your code" not in run.out
+
+    @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+    def test_a_traceback_on_standard_input(self, run: Runner, monkeypatch: pytest.MonkeyPatch, newline: bytes) -> None:
+        Path("serve.py").write_text("")
+        lines = [
+            "Traceback (most recent call last):",
+            '  File "serve.py", line 7, in decode',
+            "    paged_attention(q, k, v, lengths, table, pages_per_compute_block=16)",
+            '  File "/v/jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py", line 456, in f',
+            "    raise ValueError(",
+            self.ERROR,
+        ]
+        type_in(monkeypatch, newline.join(line.encode() for line in lines))
+        assert run("explain", "-") == 0
+        assert "Your code: serve.py:7, in decode\n  See the call: shapecheck check serve.py\n" in run.out
+        Path("serve.py").unlink()
+        type_in(monkeypatch, newline.join(line.encode() for line in lines))
+        run("explain", "-")
+        assert "Your code: serve.py:7" in run.out
+        assert "See the call" not in run.out
+
+    @pytest.mark.parametrize("data", [b"", b" \n\n"])
+    def test_no_text(self, run: Runner, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+        type_in(monkeypatch, data)
+        assert run("explain", "-") == 1
+        assert (run.out, run.err) == ("", "shapecheck: there is no text to explain\n")
+        assert run("explain", "") == 1
+
+    @pytest.mark.parametrize("data", [b"all is well here\n", bytes(range(256)) * 10])
+    def test_an_unknown_text(self, run: Runner, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+        type_in(monkeypatch, data)
+        assert run("explain", "-") == 1
+        assert run.out == ""
+        assert "nothing in this text is known to be about one of the kernels" in run.err
+
+    def test_a_text_that_comes_near(self, run: Runner) -> None:
+        assert run("explain", "ValueError: not enough values to unpack (expected 3, got 2)") == 1
+        assert "line 1: ValueError: not enough values to unpack" in run.err or "line 1: values to unpack" in run.err
+        assert "give the whole traceback" in run.err
+
+    def test_codes_and_texts(self, run: Runner) -> None:
+        assert run("explain", "SC101", self.ERROR) == 0
+        assert run.out.startswith("SC101 heads-not-grouped\n")
+        assert "\n\nSC102 block-not-dividing (paged_attention)\n" in run.out
+        assert run("explain", "nothing at all", "SC101") == 1
+        assert run("explain", "nothing at all", "SC12") == 2
+
+    def test_what_is_shown_cannot_move_the_terminal(self, run: Runner) -> None:
+        assert run("explain", f"\x07\x1b]0;title\x07\x08{self.ERROR}\x00 \u202e") == 0
+        assert not {"\x07", "\x08", "\x1b", "\x00", "\u202e"} & set(run.out)
+
+    def test_json(self, run: Runner) -> None:
+        assert run("explain", "--output-format", "json", "SC101", self.ERROR, "nothing at all", "SC12") == 2
+        document = json.loads(run.out)
+        assert list(document) == ["version", "rules", "diagnoses", "unplaced", "problems"]
+        assert [rule["code"] for rule in document["rules"]] == ["SC101"]
+        (diagnosis,) = document["diagnoses"]
+        assert diagnosis["code"] == "SC102"
+        assert diagnosis["values"]["pages_per_sequence"] == {"value": 24, "origin": "page_indices.shape[1]"}
+        assert diagnosis["place"] is None
+        assert diagnosis["certain"] is True
+        assert len(document["problems"]) == 2
+        assert run("explain", "--output-format", "json") == 0
+        assert len(json.loads(run.out)["rules"]) > 50
+
 
 class TestHelp:
     def test_version(self, run: Runner) -> None:
@@ -610,20 +689,70 @@ class TestProcess:
 class TestTerminal:
     """On a terminal of its own; here the analysis is the real one."""
 
-    def on_terminal(self, *arguments: str, **variables: str) -> str:
+    def on_terminal(self, *arguments: str, columns: int = 0, piped: bool = False, patience: float = 0, **variables: str) -> str:
+        """Return what is shown on a terminal of so many columns: without what goes to standard output, if that is `piped`."""
+        import fcntl
         import pty
+        import struct
+        import termios
 
         main, end = pty.openpty()
-        environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
-        code = "import codemods.report.progress as p; p._PATIENCE = p._PAUSE = 0; from codemods.cli import main; main()"
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
+        code = f"import codemods.report.progress as p; p._PATIENCE = {patience}; p._PAUSE = 0; import codemods.cli as c; c.main()"
         command = [sys.executable, "-c", code, *arguments]
-        with subprocess.Popen(command, stdout=end, stderr=end, env={**environment, "TERM": "xterm", **variables}):
+        output = subprocess.PIPE if piped else end
+        with subprocess.Popen(command, stdout=output, stderr=end, env={**environment, "TERM": "xterm", **variables}) as process:
             os.close(end)
             shown = b""
             while chunk := _read(main):
                 shown += chunk
+            self.piped = process.stdout.read().decode() if process.stdout else ""
         os.close(main)
         return shown.decode()
+
+    def test_a_run_that_is_soon_over_shows_no_progress(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        assert "checking" not in self.on_terminal("check", patience=60)
+
+    def test_what_is_piped_is_plain_and_progress_is_shown_all_the_same(self) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        shown = self.on_terminal("check", piped=True)
+        assert "\r\x1b[Kchecking a.py" in shown
+        assert "SC102" not in shown
+        assert "SC102" in self.piped
+        assert "\x1b" not in self.piped
+
+    @pytest.mark.parametrize("piped", [False, True])
+    def test_progress_is_one_line_however_narrow(self, piped: bool) -> None:
+        name = f"{'long' * 20}.py"
+        Path(name).write_text(ILLEGAL)
+        shown = self.on_terminal("check", columns=40, piped=piped)
+        assert f"\r\x1b[K{f'checking {name}'[:39]}\r" in shown
+
+    @pytest.mark.parametrize("columns", [60, 90])
+    @pytest.mark.parametrize("command", [["check"], ["fix", "--diff"]], ids=" ".join)
+    def test_code_is_as_wide_as_the_terminal_that_it_is_shown_on(self, command: list[str], columns: int) -> None:
+        Path("a.py").write_text(ILLEGAL.replace("(4, 8, 128)", "(4, 8, 64)").replace("idx, ", "idx, " + " " * 60))
+        piped = command[0] == "fix"  # the patch: the report is on the terminal
+        shown = self.on_terminal(*command, columns=columns, piped=piped, patience=60, NO_COLOR="1")
+        assert max(len(line) for line in shown.splitlines() if line.startswith("6 | ")) == columns
+
+    @pytest.mark.parametrize(
+        ("variables", "colored"),
+        [
+            ({}, True),
+            ({"NO_COLOR": "1"}, False),
+            ({"NO_COLOR": ""}, True),
+            ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+            ({"TERM": "dumb"}, False),
+            ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ],
+        ids=str,
+    )
+    def test_colors_are_as_the_environment_wants_them(self, variables: dict[str, str], colored: bool) -> None:
+        Path("a.py").write_text(ILLEGAL)
+        assert ("\x1b[1;31mSC102" in self.on_terminal("check", patience=60, **variables)) is colored
 
     def test_fix_shows_colors_and_progress(self) -> None:
         Path("a.py").write_text(ILLEGAL)
@@ -645,6 +774,7 @@ class TestTerminal:
         assert "\r\n+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3)\r\n" in shown
 
 
+_OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")
 ILLEGAL = """\
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention

@@ -21,6 +21,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     exclude = ["third_party", "src/gen/"]
     unproven = true
     strict = false
+    baseline = "known/today.json"
     """
     assert configured(tmp_path, text) == Settings(
         select=("SC1", "SC201"),
@@ -29,18 +30,23 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         exclude=("third_party", f"{tmp_path}/src/gen"),
         unproven=True,
         strict=False,
+        baseline=f"{tmp_path}/known/today.json",
     )
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tool.shapecheck]\nselct = ['SC1']", r"has no key 'selct'; it has: select, ignore, chips, exclude, unproven, strict"),
+        (
+            "[tool.shapecheck]\nselct = ['SC1']",
+            r"has no key 'selct'; it has: select, ignore, chips, exclude, unproven, strict, baseline",
+        ),
         ("[tool.shapecheck]\nselect = 'SC1'", "select must be an array of strings, not 'SC1'"),
         ("[tool.shapecheck]\nignore = [1]", r"ignore must be an array of strings, not \[1\]"),
         ("[tool.shapecheck]\nselect = ['XX1']", "select: 'XX1' is no code, nor the beginning of one; known: SC001, "),
         ("[tool.shapecheck]\nchips = ['v99']", "chips: unknown chip 'v99'; known: v2"),
         ("[tool.shapecheck]\nstrict = 1", "strict must be true or false, not 1"),
+        ("[tool.shapecheck]\nbaseline = true", "baseline must be the path of a file, not True"),
         ("[tool]\nshapecheck = 3", "tool.shapecheck must be a table"),
         ("[tool.shapecheck\n", "line 1"),
     ],

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
-from shapecheck.relation import UNKNOWN, Relation, RelationError
+from shapecheck.contract import Contract
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation, RelationError
 from shapecheck.rule import Fix, Rule, Verdict
 
 

@@ -50,6 +50,13 @@ def test_what_one_device_gets_is_not_judged_by_the_whole() -> None:
     assert "SC202" not in verdicts(", megacore_mode='batch', mesh=mesh(), batch_axis='data'")
 
 
+def test_page_ids_are_held_against_the_pages_of_one_device_where_the_pool_is_split() -> None:
+    """The table holds zeros alone, the pool has 64 pages: they are ids of a part of it if that is not empty."""
+    split = ", mesh=mesh(), batch_axis='data', pages_axis='data'"
+    assert verdicts(", mesh=mesh(), batch_axis='data'")["SC402"] is Verdict.PROVEN
+    assert verdicts(split)["SC402"] is Verdict.UNPROVEN
+
+
 @pytest.mark.parametrize("rule", MESH_RULES, ids=lambda rule: rule.code)
 def test_a_code_can_be_explained(rule: Rule) -> None:
     assert rule.message in " ".join(explain(rule.code).split())

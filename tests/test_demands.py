@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import Contract
 from shapecheck.demands import relation, stated_contract
 from shapecheck.relation import Relation, RelationError
 from shapecheck.rule import Rule, Verdict

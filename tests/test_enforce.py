@@ -23,8 +23,8 @@ from jax.sharding import AxisType, PartitionSpec
 from jaxtyping import Array, Float, Int, Shaped, TypeCheckError, config, jaxtyped
 
 from shapecheck import ContractError, RelationError, checked, contract, observe, relation
+from shapecheck.arguments import Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import Parameter
 from shapecheck.contracts import PAGED_ATTENTION
 
 
@@ -450,14 +450,6 @@ def test_attributes_of_a_function_are_kept() -> None:
 
     function.version = 3
     assert contract()(function).version == 3
-
-
-@pytest.mark.parametrize("method", ["lower", "trace", "eval_shape"])
-def test_the_methods_of_a_jit_object_are_behind_the_relations(method: str) -> None:
-    decorated = contract("heads % 2 == 0")(jax.jit(even))
-    getattr(decorated, method)(jax.ShapeDtypeStruct((4,), jnp.float32))
-    with pytest.raises(ContractError, match="heads = 3"):
-        getattr(decorated, method)(jax.ShapeDtypeStruct((3,), jnp.float32))
 
 
 def test_jit_of_a_decorated_function_can_be_lowered_only_where_it_is_legal() -> None:

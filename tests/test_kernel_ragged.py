@@ -14,6 +14,7 @@ from kernel import ragged_paged_attention
 from kernel.ragged_reference import ragged_paged_attention_xla
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS
+from shapecheck.contracts.paged_attention import STRONG_MASK_VALUE
 
 from .kernel_helpers.ragged import Ragged, attention, ragged
 
@@ -26,10 +27,11 @@ def attend(call: Ragged = CALL, **options: Any) -> np.ndarray:
     return np.asarray(ragged_paged_attention(*call, **options)[: call.tokens])
 
 
-def test_the_signature_is_jaxs_and_one_more() -> None:
+def test_the_signature_is_jaxs_and_two_more() -> None:
     theirs = inspect.signature(jax_ragged_paged_attention).parameters
     ours = dict(inspect.signature(ragged_paged_attention).parameters)
     assert ours.pop("implementation").default == "auto"
+    assert ours.pop("check_values").default is False
     assert [(name, each.kind, each.default) for name, each in ours.items()] == [
         (name, each.kind, each.default) for name, each in theirs.items()
     ]
@@ -187,3 +189,12 @@ def test_the_kernel_does_not_run_on_a_cpu() -> None:
         ragged_paged_attention(
             *ragged(MIXED, head_dim=128), implementation="pallas", num_kv_pages_per_block=2, num_queries_per_block=8
         )
+
+
+def test_a_token_that_is_hidden_has_no_weight_where_the_mask_value_is_no_hint() -> None:
+    # All logits are 0, and the hidden token has a value that stands out.
+    call = ragged(((1, 4), (3, 4)), head_dim=128)
+    pages = np.zeros_like(call.kv_pages)
+    pages[call.page_indices[1, 0], 3, 1::2] = 1.0
+    call = call._replace(kv_pages=pages, q=np.zeros_like(call.q))
+    assert attend(call, mask_value=STRONG_MASK_VALUE)[1:3].max() < 2**-24 < attend(call, mask_value=-15.0)[1:3].max()

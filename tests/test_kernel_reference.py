@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jax.experimental.pallas.ops.tpu.paged_attention.quantization_utils import QuantizedTensor, unquantize_from_int8
 
 from kernel import paged_attention
+from kernel.implementation import Options, attend_interpreted, attend_with_xla
 from kernel.reference import paged_attention_xla
 
 from .kernel_helpers import (
@@ -106,12 +107,15 @@ def test_quantized_pages_read_as_jax_dequantizes_them(scales_width: int, scales_
 
 @pytest.mark.parametrize("mask_value", [-1.0, -1e4, -np.inf])
 def test_the_mask_value_is_the_kernels(mask_value: float) -> None:
-    """Even one so weak that padding takes part: then as the kernel has it on slots that hold zeros."""
+    """Even one so weak that padding takes part, which is illegal: then as the kernel has it on slots that hold zeros."""
     call = paged(_small([0, 1, 9, 16]), PAGE_SIZE)
     zeroed = with_garbage(_small([0, 1, 9, 16]))
     zeroed = paged(zeroed._replace(k=np.nan_to_num(zeroed.k), v=np.nan_to_num(zeroed.v)), PAGE_SIZE)
-    kernel = _attend(zeroed, mask_value=mask_value, implementation="interpret")
-    np.testing.assert_allclose(_attend(call, mask_value=mask_value), kernel, rtol=0.05, atol=0.05)
+    options = Options(
+        mask_value, attn_logits_soft_cap=None, pages_per_compute_block=BLOCK, megacore_mode=None, inline_seq_dim=True
+    )
+    kernel = attend_interpreted(options, *zeroed)
+    np.testing.assert_allclose(attend_with_xla(options, *call), kernel, rtol=0.05, atol=0.05)
 
 
 def _pieces(jaxpr: Any) -> Iterator[Any]:

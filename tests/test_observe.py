@@ -10,10 +10,12 @@ import pytest
 from jax import export
 
 from shapecheck import observe
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import chip_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import Contract
 from shapecheck.observe import geometry_of, sharding_note, static_value
-from shapecheck.relation import UNKNOWN, Relation
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation
 from shapecheck.rule import Rule
 from shapecheck.symbolic import Symbolic
 

@@ -105,6 +105,57 @@ def test_illegal_as_expected():
     )
 
 
+@pytest.mark.parametrize(
+    ("option", "refused"), [("--shapecheck", True), ("--shapecheck=", True), ("--shapecheck=v5p", False)], ids=str
+)
+def test_the_chips_of_the_project_are_declared_where_the_command_line_names_none(
+    run, pytester, option: str, refused: bool
+) -> None:
+    pytester.makepyprojecttoml('[tool.shapecheck]\nchips = ["v5e", "v5e"]\n')
+    result = run(
+        """
+def test_megacore():
+    attend(megacore_mode="kv_head")
+""",
+        option,
+        "-rA",
+    )
+    assert result.ret == refused
+    if refused:
+        result.stdout.fnmatch_lines(["  refused: SC204 on v5e paged_attention(*)"])
+
+
+def test_a_traceback_ends_in_the_call_that_is_refused(run) -> None:
+    result = run(
+        """
+import traceback
+from shapecheck import ContractError
+
+@pytest.mark.parametrize("wrong", [{"pages_per_compute_block": 3}, {"megacore_mode": "kv_head"}])
+def test_refused(wrong):
+    with pytest.raises(ContractError) as caught:
+        attend(**wrong)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line.startswith("out = paged_attention(q, pages,")
+""",
+        "--shapecheck=v5e",
+    )
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('chips = ["v9"]', "*pyproject.toml:2: [[]tool.shapecheck] chips: *v9*"),
+        ('chips = "v5e"', "*pyproject.toml:2: [[]tool.shapecheck] chips must be an array of strings, not 'v5e'"),
+    ],
+)
+def test_what_is_wrong_with_the_chips_of_the_project_is_told_with_its_line(run, pytester, settings: str, message: str) -> None:
+    pytester.makepyprojecttoml(f"[tool.shapecheck]\n{settings}\n")
+    result = run("def test(): ...", "--shapecheck=")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
 def test_a_call_must_be_legal_on_the_declared_chips(run) -> None:
     result = run(
         """
@@ -120,7 +171,7 @@ def test_megacore():
     result.stdout.fnmatch_lines(
         [
             "E *ContractError: paged_attention: 1 relation does not hold",
-            "E *  on a v5e, declared by --shapecheck",
+            "E *  on a v5e, declared for this run",
             "E *  SC204 megacore-chip: *",
             "2 distinct calls of kernels, 1 refused",
             "  refused: SC204 on v5e paged_attention(*)",
@@ -156,6 +207,31 @@ def test_good_again():
         ]
     )
     run(tests, "--shapecheck=").assert_outcomes(passed=4)
+
+
+def test_the_metadata_of_the_ragged_kernel_are_looked_at(run) -> None:
+    # Pallas' interpreter cannot run this kernel: what is found must be told before it fails.
+    tests = """
+from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
+
+def test_queries():
+    kv_lens, table = jnp.array([3, 8], jnp.int32), jnp.zeros((2, 2), jnp.int32)
+    starts, count = jnp.array([0, 1, 10], jnp.int32), jnp.array([2], jnp.int32)
+    ragged_paged_attention(
+        jnp.ones((16, 4, 128)), jnp.ones((8, 4, 4, 128)), kv_lens, table, starts, count,
+        num_kv_pages_per_block=2, num_queries_per_block=8,
+    ).block_until_ready()
+"""
+    result = run(tests, "--shapecheck=", "--shapecheck-values")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*- what shapecheck found in the arrays -*",
+            "  SC405 queries-beyond-keys: q_len <= kv_len",
+            "        q_len = 9   (cu_q_lens[[]2[]] - cu_q_lens[[]1[]])",
+            "        kv_len = 8   (kv_lens[[]1[]])",
+        ]
+    )
 
 
 def test_workers_of_xdist_report_what_they_have_seen(run) -> None:
@@ -218,7 +294,10 @@ def test_legal(monkeypatch):
         (["--shapecheck"], "--shapecheck: unknown chip 'test_suite.py'*to name no chip before a path, write --shapecheck="),
         (["--shapecheck-values"], "--shapecheck-values goes with --shapecheck"),
         (["--shapecheck-compile"], "--shapecheck-compile goes with --shapecheck"),
-        (["--shapecheck-compile", "--shapecheck="], "--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p"),
+        (
+            ["--shapecheck-compile", "--shapecheck="],
+            "--shapecheck-compile needs chips to compile for: --shapecheck=v5e,v5p, or chips in [[]tool.shapecheck]",
+        ),
     ],
 )
 def test_options_that_make_no_sense(run, options: list[str], message: str) -> None:
@@ -243,3 +322,21 @@ def test_on_a_tpu(request):
 def test_a_suite_without_calls_says_so(run) -> None:
     result = run("def test_nothing(): pass", "--shapecheck=")
     result.stdout.fnmatch_lines(["*= shapecheck =*", "no call of a kernel that has a contract"])
+
+
+def test_the_page_shows_what_is_listed(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "pytest.md").read_text()
+    listed = page.partition("```log\n")[2].partition("```")[0].replace("tests/test_decode.py", "test_suite.py").splitlines()
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run(
+        """
+def test_block():
+    attend()
+
+
+def test_megacore():
+    attend(megacore_mode="kv_head")
+""",
+        "--shapecheck=v5e,v5p",
+    )
+    result.stdout.fnmatch_lines([line.replace("[", "[[]").replace("...", "*") for line in listed], consecutive=True)

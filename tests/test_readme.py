@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import configparser
 import contextlib
 import importlib
 import io
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -21,19 +24,43 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from codemods import verdicts
 from codemods.arguments import overlay, parse
 from codemods.config import Configuration
+from codemods.evaluate import cases, entries, iteration, loops, machine, state
+from codemods.evaluate.arrays import contents
 from codemods.explain import Explanation, explanations
+from codemods.lsp.settings import EditorSettings, read_settings
 from codemods.report import FORMATS
 from shapecheck import ContractError
 from shapecheck.contracts import CONTRACTS, PAGED_ATTENTION
 
+from . import rule_pages, sessions
+from .marked import complaints, source_of
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-PAGES = (README, *sorted(DOCS.glob("*.md")))
+EXAMPLES = ROOT / "examples" / "README.md"
+PAGES = (README, EXAMPLES, *sorted(DOCS.glob("*.md")))
+ALL_PAGES = (*PAGES, *sorted(DOCS.glob("*/**/*.md")))
+BY_NAME = ("values", "counterexample", "verdicts")  # whose keys are those of the relation, or codes
 MARKED = re.MULTILINE | re.DOTALL
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", MARKED)
+ARRAYS = CONTRACTS["paged_attention"].sample.partition("out =")[0]
+BLOCK = re.compile(r"^```([\w-]+)\n(.*?)^```$", MARKED)
+RUN_BY = {
+    "python": "test_python_does_what_the_page_says",
+    "text": "the same: it is what the block above prints",
+    "console": "test_commands_print_what_the_page_says",
+    "sh": "test_commands_are_such",
+    "yaml": "test_commands_are_such, as for what runs shapecheck",
+    "py": "test_verdicts_are_those_that_the_page_says, test_the_comment_shown_keeps_a_finding_back",
+    "log": "test_pytest_plugin.py",
+    "jsonc": "test_the_keys_shown_are_those_of_the_format",
+    "shell-session": "tests/compiler/test_compiler.py",
+}
+"""What looks at the blocks of each language; in other languages stand settings of other programs."""
+PROGRAMS = ("python", "pycon", "py", "console", "shell", "shell-session", "bash", "zsh", "sh", "powershell", "doctest")
 
 
 class Block(NamedTuple):
@@ -66,9 +93,9 @@ def setup_commands() -> list[str]:
     return [line for block in blocks_of(README, "sh") for line in block.body.splitlines()]
 
 
-def marked(name: str) -> str:
-    """Return the table of that name, on the page of that name."""
-    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", (DOCS / f"{name}.md").read_text(), MARKED)
+def marked(name: str, page: str = "") -> str:
+    """Return the table of that name, on the page of that name, or another."""
+    found = re.search(rf"^<!-- {name}:.*?-->\n(.*?)^<!-- end -->$", (DOCS / f"{page or name}.md").read_text(), MARKED)
     assert found is not None
     return found[1]
 
@@ -128,9 +155,15 @@ def with_output(console: str) -> str:
     return "".join(f"{command}\n{executed_command(command[2:])[1]}" for command in commands)
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=str)
+@pytest.mark.parametrize("block", [block for block in blocks("console") if block.page not in sessions.PAGES], ids=str)
 def test_commands_print_what_the_page_says(block: Block) -> None:
     assert block.body == with_output(block.body)
+
+
+@pytest.mark.parametrize("page", sessions.PAGES, ids=lambda page: page.name)
+def test_a_session_goes_as_the_page_says(page: Path) -> None:
+    bodies = [block.body for block in blocks_of(page, "console")]
+    assert bodies == sessions.outputs(bodies)
 
 
 def test_the_first_command_makes_an_environment_and_runs_the_main_job_there() -> None:
@@ -157,7 +190,7 @@ def test_the_second_command_makes_an_environment_and_runs_the_tests_there() -> N
 
 
 def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
-    (block,) = blocks("toml")
+    (block,) = blocks_of(DOCS / "configuration.md", "toml")
     (tmp_path / "pyproject.toml").write_text(block.body)
     options = parse(["check"])
     settings = Configuration(lambda settings: overlay(options, settings)).nearest(str(tmp_path))
@@ -166,10 +199,117 @@ def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
     assert settings.chips == ("v5p",)
 
 
-def test_the_hooks_shown_are_there() -> None:
-    (block,) = blocks_of(DOCS / "configuration.md", "yaml")
-    offered = re.findall(r"^- id: (\S+)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
-    assert re.findall(r"shapecheck\S*\b", block.body) == offered
+def test_the_settings_of_editors_start_the_server_with_settings_that_there_are() -> None:
+    page = DOCS / "editors.md"
+    section, vs_code = (json.loads(block.body) for block in blocks_of(page, "json"))
+    assert set(section["shapecheck"]) == set(EditorSettings._fields)
+    assert read_settings(section)[1] == []
+    assert [vs_code["glspc.server.command"], *vs_code["glspc.server.commandArguments"]] == ["shapecheck", "lsp"]
+    assert read_settings(vs_code["glspc.server.initializationOptions"])[1] == []
+    assert "source.fixAll.shapecheck" in vs_code["[python]"]["editor.codeActionsOnSave"]
+    (helix,) = (tomllib.loads(block.body) for block in blocks_of(page, "toml"))
+    server = helix["language-server"]["shapecheck"]
+    assert [server["command"], *server["args"]] == ["shapecheck", "lsp"]
+    assert read_settings(server["config"])[1] == []
+    for block in blocks_of(page, "lua", "elisp"):
+        assert re.search(r'"shapecheck",? "lsp"', block.body)
+        assert all(block.body.count(one) == block.body.count(other) for one, other in ("()", "{}", "[]"))
+        assert re.findall(r"chips\W+v5p", block.body)
+
+
+def test_the_settings_of_flake8_are_options_of_the_plugin() -> None:
+    (block,) = blocks_of(DOCS / "flake8.md", "ini")
+    settings = configparser.ConfigParser()
+    settings.read_string(block.body)
+    helped = subprocess.run([sys.executable, "-m", "flake8", "--help"], capture_output=True, text=True, check=True).stdout
+    assert all(f"--{key}" in helped for key in settings["flake8"])
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_no_block_escapes(page: Path) -> None:
+    """A block that is indented, or has no language, would not be found; one in another language would not be run."""
+    text = page.read_text()
+    fences = re.findall(r"^[ \t>]*(?:```|~~~)", text, re.MULTILINE)
+    found = [each[1] for each in BLOCK.finditer(text)]
+    assert len(fences) == 2 * len(found)
+    assert [language for language in found if language in PROGRAMS and language not in RUN_BY] == []
+    assert "shell-session" not in found or page.name == "compiler.md"
+
+
+def test_py_stands_where_it_is_judged() -> None:
+    assert {block.page.name for block in blocks("py")} == {"suppression.md", "verdicts.md"}
+
+
+def test_no_page_escapes() -> None:
+    """What is not run here is made of the rules, and held to them by test_rule_pages.py."""
+    assert {*DOCS.rglob("*.md")} == {*PAGES, *rule_pages.FOLDER.iterdir()} - {README, EXAMPLES}
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Yield each command of the pages that shows no output, with where it stands."""
+    for block in blocks("sh", "yaml"):
+        for line in block.body.splitlines():
+            if block.language == "sh" and block.page != README:
+                yield line, str(block)
+            elif found := re.search(r"\bshapecheck (?:check|fix|compile|explain|plan)\b.*", line):
+                yield found[0], str(block)
+
+
+@pytest.mark.parametrize(("command", "place"), list(commands()))
+def test_commands_are_such(command: str, place: str) -> None:
+    program, *words = shlex.split(command, comments=True)
+    if program == "shapecheck":
+        parse(words)
+    else:
+        assert program in ("pytest", "python", "pip", "pre-commit", "git"), f"{place}: make it one that is run, or checked here"
+
+
+def test_the_comment_shown_keeps_a_finding_back() -> None:
+    (block,) = blocks_of(DOCS / "suppression.md", "py")
+    calls = ARRAYS + block.body
+    assert [finding.code for finding in rule_pages.checked(calls, "SC102", "").report.findings] == []
+    without = rule_pages.checked(calls.replace("  # shapecheck: ignore[SC102]", ""), "SC102", "")
+    assert [finding.code for finding in without.report.findings] == ["SC102"]
+
+
+@pytest.mark.parametrize("block", blocks_of(DOCS / "verdicts.md", "py"), ids=str)
+def test_verdicts_are_those_that_the_page_says(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(ARRAYS + block.body)
+    assert "#:" in block.body
+    assert complaints(source_of(path), tmp_path) == []
+
+
+def test_the_bounds_shown_are_those_of_the_code() -> None:
+    shown = [int(number.replace(",", "")) for number in re.findall(r"^\| ([\d,]+) ", marked("bounds", "verdicts"), re.MULTILINE)]
+    assert shown == [
+        machine.MAX_STEPS,
+        entries.FILE_STEPS,
+        machine.MAX_DEPTH,
+        loops.MAX_ROUNDS,
+        iteration.MAX_ELEMENTS,
+        cases.MAX_CASES,
+        state.MAX_ALTERNATIVES,
+        verdicts.MAX_COMBINATIONS,
+    ]
+    assert iteration.MAX_ELEMENTS == contents.LIMIT
+
+
+def test_the_keys_shown_are_those_of_the_format() -> None:
+    (block,) = blocks_of(DOCS / "formats.md", "jsonc")
+    _, output = executed_command("shapecheck check --unproven --output-format json examples")
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set[str]().union(*map(keys, value))
+        if not isinstance(value, dict):
+            return set()
+        named = {key: each for key, each in value.items() if re.fullmatch("[a-z_]+", key)}
+        return {*named, *set[str]().union(*(keys(each) for key, each in named.items() if key not in BY_NAME))}
+
+    assert {*re.findall(r'"(\w+)"', block.body)} == keys(json.loads(output)) | {"notes", "violating", "total", "example"} | {
+        "value", "origin", "path", "line", "message"
+    }  # fmt: skip
 
 
 # ---- tables
@@ -177,7 +317,9 @@ def test_the_hooks_shown_are_there() -> None:
 
 def rules_table() -> str:
     lines = ["| Code | Name | What it demands | |", "|---|---|---|---|"]
-    lines += [f"| {each.code} | {each.name} | {_demand(each)} | {_repair(each)} |" for each in explanations()]
+    lines += [
+        f"| [{each.code}](rules/{each.code}.md) | {each.name} | {_demand(each)} | {_repair(each)} |" for each in explanations()
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -307,7 +449,7 @@ def links(page: Path) -> list[str]:
     return [link for link in re.findall(r"\]\(([^)#]+)", page.read_text()) if "://" not in link]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
@@ -322,12 +464,22 @@ def test_every_format_is_described(output_format: str) -> None:
 
 
 def update() -> None:
-    """Write the present outputs and the present table of rules into the pages."""
+    """Write the present outputs and the present table of rules into the pages, and the pages of the rules."""
     importlib.import_module("tests.conftest")  # which pytest does: the pages need 8 devices
+    pages = rule_pages.pages()
+    rule_pages.FOLDER.mkdir(exist_ok=True)
+    for stale in {*rule_pages.FOLDER.iterdir()} - {*pages}:
+        stale.unlink()
+    for page, text in pages.items():
+        page.write_text(text)
     for page in PAGES:
         text = page.read_text()
+        session = sessions.outputs([block.body for block in blocks_of(page, "console")]) if page in sessions.PAGES else []
         for block in reversed(blocks_of(page, "console", "text")):
-            body = with_output(block.body) if block.language == "console" else python_outputs(page)[block.start]
+            if block.language == "console":
+                body = session.pop() if session else with_output(block.body)
+            else:
+                body = python_outputs(page)[block.start]
             text = text[: block.start] + body + text[block.end :]
         table = re.compile(r"(?<=^<!-- rules:)(.*?-->\n).*?(?=^<!-- end -->$)", MARKED)
         page.write_text(table.sub(lambda found: found[1] + rules_table(), text))

@@ -19,7 +19,7 @@ from beartype.vale import Is
 from jax import export
 from jaxtyping import Array, Float, Shaped, TypeCheckError, config, jaxtyped
 
-from shapecheck import ContractError, RelationError, contract, enforce, observe, recall, relation
+from shapecheck import ContractError, RelationError, contract, guard, observe, recall, relation
 from shapecheck.chip import chip_of
 
 
@@ -32,7 +32,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(arguments)
         return observe.observed(*arguments)
 
-    monkeypatch.setattr(enforce, "observed", observed)
+    monkeypatch.setattr(guard, "observed", observed)
     return seen
 
 
@@ -106,8 +106,8 @@ def test_a_tuple_that_is_the_default_is_found_at_once(examined: list[Any]) -> No
     def function(x: Float[Array, " n"], blocks: tuple[int, int] = (1, 2)) -> None: ...
 
     memory = recall.Recall(inspect.signature(function), function.__contract__)  # type: ignore[attr-defined]
-    assert list(memory.quick_key((jnp.ones(2),), {}))
-    assert not list(memory.quick_key((jnp.ones(2), (1, 3)), {}))
+    assert list(memory.quick_keys((jnp.ones(2),), {}))
+    assert not list(memory.quick_keys((jnp.ones(2), (1, 3)), {}))
     for _ in range(2):
         function(jnp.ones(2))
     assert len(examined) == 1
@@ -269,6 +269,73 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(memory.accepted) <= 9
 
 
+class AllEqual(type):
+    """Of classes that are all equal."""
+
+    def __eq__(cls, other: object) -> bool:
+        return True
+
+    def __hash__(cls) -> int:
+        return 1
+
+
+class One(metaclass=AllEqual): ...
+
+
+class Other(metaclass=AllEqual): ...
+
+
+@pytest.mark.parametrize(("hint", "legal", "illegal"), [(One, One(), Other()), (type[One], One, Other)])
+def test_a_type_that_is_equal_to_another_is_looked_at_each_time(hint: Any, legal: Any, illegal: Any) -> None:
+    function = contract()(_of(hint))
+    function(legal)
+    with pytest.raises(ContractError, match="refused"):
+        function(illegal)
+
+
+@pytest.mark.parametrize("poses", [False, True])
+def test_what_an_array_of_jax_says_of_itself_is_not_believed_of_others(poses: bool) -> None:
+    class Poser:
+        aval = jax.typeof(jnp.ones(4))
+        dtype = np.dtype(np.float32)
+
+        def __init__(self, size: int) -> None:
+            self.shape = (size,)
+
+        if poses:
+            __class__ = property(lambda self: jax.Array)  # type: ignore[assignment]
+
+    function = contract("n % 2 == 0")(_of(Float[Array if poses else Any, " n"]))
+    function(Poser(4))
+    with pytest.raises(ContractError, match="n = 3"):
+        function(Poser(3))
+
+
+@pytest.mark.parametrize("mesh", [None, jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit])
+def test_where_an_array_is_takes_no_part(mesh: Any) -> None:
+    def placed(size: int) -> Array:
+        if mesh is None:
+            return jnp.ones(size)
+        axes = jax.make_mesh((2,), ("x",), axis_types=(mesh,))
+        return jax.device_put(jnp.ones(size), jax.sharding.NamedSharding(axes, jax.sharding.PartitionSpec("x")))
+
+    function = contract("n % 4 == 0")(_of(Float[Array, " n"]))
+    for _ in range(2):
+        function(placed(8))
+        with pytest.raises(ContractError, match="n = 6"):
+            function(placed(6))
+
+
+@pytest.mark.parametrize("make", [jnp.ones, np.ones, lambda shape: jax.ShapeDtypeStruct(shape, jnp.float32)])
+def test_each_kind_of_array_is_found_by_a_quick_key(make: Callable[..., Any]) -> None:
+    memory = recall.Recall(inspect.signature(attend), attend.__contract__)  # type: ignore[attr-defined]
+    call = ((make((2, 6)), 3), {"scale": 2.0})
+    assert memory.found(*call)[1] is None
+    for key in memory.quick_keys(*call):
+        memory.accept(recall.Acceptance(({}, {}, {})), key)
+    assert memory.found(*call)[1] is not None
+
+
 def test_an_object_that_is_hashed_by_its_identity_is_looked_at_each_time() -> None:
     @dataclass(eq=False)
     class Blocks:
@@ -387,6 +454,61 @@ def test_threads_that_make_legal_and_illegal_calls_each_get_their_own_verdict() 
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []
+
+
+class Raided(dict[Any, Any]):
+    """A dict that another thread empties after each thing that is done to it, which is the worst that one may do."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.pop(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self.pop(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        return self.pop(key, None) is not None
+
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+
+    def update(self, *others: Any, **named: Any) -> None: ...
+
+
+class Stocked(Raided):
+    """One that another thread has put in again what was there, before the next thing is done to it."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return dict.__getitem__(self, key)
+
+    def update(self, *others: Any, **named: Any) -> None:
+        dict.update(self, *others, **named)
+
+
+@pytest.mark.parametrize("memory", [Raided, Stocked])
+def test_what_another_thread_does_between_any_two_steps_changes_no_verdict(
+    memory: type[Raided], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It rests on no lock of the interpreter: each step is one operation of a dict, and the next one expects nothing of it."""
+
+    class Shared(recall.Recall):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.accepted = memory()
+
+    monkeypatch.setattr(guard, "Recall", Shared)
+
+    @contract("n % block == 0", relation("n % 8 != 5", when="v5e"))
+    def function(x: Float[Any, " n"], block: int = 2) -> Float[Any, " n"]:
+        return x
+
+    function.__contract__.__dict__["_failing"] = memory()  # type: ignore[attr-defined]
+    for n in (4, 5, 4, 5, 6, 13):
+        for make in (np.ones, jnp.ones):
+            for block in (2, 1):
+                if n % block:
+                    with pytest.raises(ContractError, match=f"n = {n}"):
+                        function(make(n), block)
+                else:
+                    function(make(n), block)
 
 
 # ---- containers and records

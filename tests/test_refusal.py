@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -50,11 +51,11 @@ def test_a_refused_argument_is_named_with_what_was_expected_and_what_was_given(
     ],
 )
 def test_an_array_of_the_right_kind_is_refused_with_jaxtypings_reason(annotation: Any, reason: str) -> None:
-    assert refusal(annotation, jnp.ones((2, 3))).endswith(f"got float32[2,3] (ArrayImpl): {reason}")
+    assert refusal(annotation, jnp.ones((2, 3))).endswith(f"got float32[2,3] (Array): {reason}")
 
 
 def test_a_dtype_among_many_is_refused_without_their_list() -> None:
-    assert refusal(Float[Array, " n"], jnp.ones(3, jnp.int32)).endswith("got int32[3] (ArrayImpl)")
+    assert refusal(Float[Array, " n"], jnp.ones(3, jnp.int32)).endswith("got int32[3] (Array)")
 
 
 def test_arrays_inside_a_value_are_shown_by_dtype_and_shape() -> None:
@@ -64,6 +65,22 @@ def test_arrays_inside_a_value_are_shown_by_dtype_and_shape() -> None:
 class Quantized(NamedTuple):
     weight: Any
     scales: Any
+
+
+@dataclass
+class Layer:
+    cache: list[Any]
+    inner: Any = None
+
+
+def test_arrays_inside_a_record_are_shown_by_dtype_and_shape() -> None:
+    assert refusal(int, Layer([jnp.ones((2, 3))])).endswith("got Layer(cache=[float32[2,3]], inner=None) (Layer)")
+
+
+def test_a_record_inside_itself_is_shown_in_part() -> None:
+    layer = Layer([])
+    layer.inner = layer
+    assert refusal(int, layer).endswith("inner=Layer(...))))))) (Layer)")
 
 
 Checked = Annotated[Quantized, IsAttr["weight", IsInstance[Float[Array, " n"]]]]

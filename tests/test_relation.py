@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapecheck.relation import UNKNOWN, Relation, RelationError
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import Relation, RelationError
 
 
 def evaluate(text: str, **values: Any) -> Any:

@@ -61,6 +61,7 @@ def test_a_finding_is_a_result_of_its_rule() -> None:
     assert rule["fullDescription"]["text"]
     assert "pages_per_sequence % pages_per_compute_block == 0" in rule["help"]["text"]
     assert "Suppress: `# shapecheck: ignore[SC102]`" in rule["help"]["text"]
+    assert "\n    +     q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=12\n" in rule["help"]["text"]
     assert run["columnKind"] == "unicodeCodePoints"
     assert run["invocations"][0]["executionSuccessful"] is True
 

@@ -14,7 +14,7 @@ from codemods.report import render
 from codemods.report.counts import Counts, closing_line
 from codemods.report.frame import frame
 from codemods.source import Source, Span
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 from shapecheck.rule import Applicability
 
 from .fake_analysis import BAD, UNPROVEN, run_over

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float, Int, PyTree
 
-from shapecheck.contract import ArrayArgument, Parameter
-from shapecheck.relation import UNKNOWN, RelationError
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import RelationError
 from shapecheck.signature import name_of, read_signature
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from shapecheck import Verdict, judge
 from shapecheck.contracts import PAGED_ATTENTION
 from shapecheck.dtypes import DTYPES, SHORT_NAMES, bits_of
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 from shapecheck.stated import checked, no_such_name
 
 

@@ -13,7 +13,8 @@ from jaxtyping import Array, Float
 
 from kernel import paged_attention
 from shapecheck import ContractError, contract
-from shapecheck.relation import UNKNOWN, Outcome, Relation
+from shapecheck.outcome import UNKNOWN, Outcome
+from shapecheck.relation import Relation
 from shapecheck.symbolic import Symbolic
 
 

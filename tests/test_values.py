@@ -240,6 +240,23 @@ def test_split_calls_are_looked_at_shard_by_shard() -> None:
         jax.block_until_ready(attend(arrays, **options))
 
 
+def test_where_the_pool_is_split_a_page_id_is_one_of_the_pages_of_a_device() -> None:
+    options = {"mesh": Mesh(np.asarray(jax.devices()[:2]), ("rows",)), "batch_axis": "rows"}
+    arrays = call(page_indices=jnp.arange(16, dtype=jnp.int32).reshape(4, 4))
+    jax.block_until_ready(attend(arrays, **options))
+    with pytest.raises(ContractError) as caught:
+        attend(arrays, pages_axis="rows", **options)
+    for words in (
+        "SC402",
+        "page_indices_max = 15   (page_indices[3, 3])",
+        "pages_axis_size = 2",
+        "at least 0, at most 7 = total_num_pages // pages_axis_size - 1",
+    ):
+        assert words in str(caught.value)
+    with pytest.raises(ContractError, match=r"pages_axis_size = 2"):
+        jax.eval_shape(lambda q: attend({**arrays, "q": q}, pages_axis="rows", **options), arrays["q"])
+
+
 @pytest.fixture
 def everywhere() -> Iterator[None]:
     values.SETTING.on = True

@@ -16,11 +16,13 @@ from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.relations import formula_of
 from codemods.values import Contracted, External, Function, Partial, Value, is_constant
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.axes import axes_of
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
 from shapecheck.demands import Demand, relation, stated_contract
-from shapecheck.relation import UNKNOWN, RelationError
+from shapecheck.outcome import UNKNOWN
+from shapecheck.relation import RelationError
 from shapecheck.rule import Rule
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _DECORATOR = "shapecheck.contract(...)"
 _RELATION = "shapecheck.relation(...)"
 
 
-@interprets("shapecheck.contract", "shapecheck.contract.contract")
+@interprets("shapecheck.contract", "shapecheck.decorators.contract")
 def _contract(machine: Machine, arguments: Arguments) -> Value:
     """`contract("...")` gives a decorator."""
     if arguments.spread or arguments.keywords:
@@ -51,7 +53,7 @@ def _decorate(machine: Machine, arguments: Arguments) -> Value:
     return Contracted(function, callee)
 
 
-@interprets("shapecheck.checked", "shapecheck.contract.checked")
+@interprets("shapecheck.checked", "shapecheck.decorators.checked")
 def _checked(machine: Machine, arguments: Arguments) -> Value:
     """`checked(function, "...")` gives the function with a contract; a kernel has its own."""
     if arguments.spread or arguments.keywords or not arguments.positional:

@@ -16,6 +16,7 @@ from codemods.evaluate.tree import Tree
 from codemods.files import NOTEBOOK, searchable
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
+from codemods.unsaved import read_bytes
 from codemods.values import Array, Choice, Value
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Scope:
 def _read(path: str) -> Source:
     """Read a file that is not part of the program; an empty one where that is not possible."""
     try:
-        return Source(path, Path(path).read_bytes())
+        return Source(path, read_bytes(path))
     except OSError:
         return Source(path, b"")
 
@@ -138,7 +139,7 @@ class Program:
         """Return a file of the tree; None if it cannot be read or parsed."""
         if path not in self._sources:
             try:
-                data = Path(path).read_bytes()
+                data = read_bytes(path)
                 if len(data) > MAX_MODULE_BYTES:
                     return None
                 source = Source(path, data)
@@ -174,7 +175,7 @@ class Program:
         words = [re.compile(rb"\b" + module + rb"\b" + relative + attribute), re.compile(rb"\b" + member + rb"|import\s*\*")]
         for file in (*self._root.rglob("*.py"), *self._root.rglob(f"*{NOTEBOOK}")):
             with suppress(OSError):
-                if not file.samefile(beside) and _has_all(searchable(str(file), file.read_bytes()), words):
+                if not file.samefile(beside) and _has_all(searchable(str(file), read_bytes(file)), words):
                     yield str(file)
 
     def absolute(self, statement: ast.ImportFrom, importer: str) -> str:

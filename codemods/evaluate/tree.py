@@ -19,6 +19,7 @@ from codemods.evaluate.relevance import KERNELS, MUTATORS
 from codemods.evaluate.sharing import ANYTHING, Changes
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
+from codemods.unsaved import read_bytes
 from codemods.words import Words
 
 _IMPORTS = re.compile(
@@ -69,7 +70,7 @@ class File:
     def read(cls, path: str) -> File | None:
         """Read a file; None if that is not possible."""
         try:
-            return cls(path, Path(path).read_bytes())
+            return cls(path, read_bytes(path))
         except OSError:
             return None
 

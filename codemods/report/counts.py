@@ -28,7 +28,14 @@ class Counts(NamedTuple):
 
 
 def closing_line(
-    counts: Counts, *, files: int, errors: int = 0, suppressed: int = 0, fixed: int = 0, selected: bool = False
+    counts: Counts,
+    *,
+    files: int,
+    errors: int = 0,
+    suppressed: int = 0,
+    baselined: int = 0,
+    fixed: int = 0,
+    selected: bool = False,
 ) -> str:
     """Return e.g. `3 call sites: 1 proven, 1 violated, 1 unproven; 120 files`; `selected`: not all rules have a say in it."""
     verdicts = [f"{counts.proven} proven", f"{counts.violated} violated", f"{counts.unproven} unproven"]
@@ -37,6 +44,7 @@ def closing_line(
     parts = [f"{sites}: {', '.join(verdicts)}", number(files, "file")]
     parts += [number(errors, "error")] if errors else []
     parts += [f"{number(suppressed, 'finding')} suppressed"] if suppressed else []
+    parts += [f"{number(baselined, 'finding')} in the baseline"] if baselined else []
     parts += [f"{fixed} fixed"] if fixed else []
     return "; ".join(parts)
 
@@ -48,6 +56,7 @@ def closing_line_of(report: Report) -> str:
         files=report.files,
         errors=len(report.errors),
         suppressed=report.suppressed,
+        baselined=report.baselined,
         fixed=report.fixed,
         selected=report.selected,
     )

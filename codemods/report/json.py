@@ -100,5 +100,6 @@ def _summary(report: Report) -> dict[str, int]:
         "violated": counts.violated,
         "unproven": counts.unproven,
         "suppressed": report.suppressed,
+        "baselined": report.baselined,
         "fixed": report.fixed,
     }

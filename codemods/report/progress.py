@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from functools import partial
 from types import TracebackType
 from typing import Any, TextIO
 
+from codemods.report.terminal import width
 from codemods.report.wording import printable
 
 _PATIENCE = 1.0  # seconds before there is anything to see
@@ -41,8 +41,7 @@ class Progress:
     def _show(self, text: str) -> None:
         if time.monotonic() < self._due:
             return
-        width = max(20, shutil.get_terminal_size().columns - 1)
-        line = printable(text)[:width]
+        line = printable(text)[: max(20, width(self._stream) - 1)]
         self._stream.write(f"{_CLEAR}{line}".encode(self._stream.encoding, "replace").decode(self._stream.encoding))
         self._stream.flush()
         self._due, self._shown = time.monotonic() + _PAUSE, True

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from codemods.check import Run
 from codemods.codes import severity
-from codemods.explain import Explanation, explanations
+from codemods.explain import Explanation, as_text, explanations
 from codemods.files import NOTEBOOK
 from codemods.findings import FileError, Finding, Note
 from codemods.report.fingerprints import fingerprints
@@ -59,7 +59,7 @@ def _rule(explanation: Explanation) -> dict[str, Any]:
         "name": explanation.name,
         "shortDescription": {"text": explanation.message},
         "fullDescription": {"text": explanation.text, "markdown": explanation.text},
-        "help": {"text": "\n\n".join((*explanation.demands, explanation.text, *explanation.notes))},
+        "help": {"text": as_text(explanation)},
         "defaultConfiguration": {"level": "note" if severity(explanation.code) == "hint" else "error"},
     }
 

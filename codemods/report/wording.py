@@ -8,7 +8,7 @@ from typing import Any
 
 from codemods.findings import Finding, Value
 from codemods.source import Span
-from shapecheck.relation import UNKNOWN
+from shapecheck.outcome import UNKNOWN
 from shapecheck.rule import Verdict
 
 _TAB = "    "

@@ -66,7 +66,7 @@ _MARKS = (  # the first that the message has decides
     ("Mosaic failed to compile", Failure.MOSAIC),
 )
 _SPACES = (("smem", Failure.SMEM), ("vmem", Failure.VMEM), ("hbm", Failure.HBM))
-_SIZE = r"([\d.]+[KMGT]?)"
+_SIZE = r"(\d{1,15}(?:\.\d{1,15})?[KMGT]?)"
 _USES = (  # how libtpu says what is used, of what limit, and how far beyond it that is
     re.compile(rf"size={_SIZE}\) would exceed memory \(size={_SIZE}\)"),
     re.compile(rf"size {_SIZE} and limit {_SIZE} exceeded scoped \w+ limit by {_SIZE}"),
@@ -111,7 +111,7 @@ class Answer:
             return cls(question, seconds=reply["seconds"], memory=reply["memory"], cached=cached)
         message: str = reply["message"]
         failure = _failure(reply["stage"], message)
-        used, limit = _use(message) if failure in (Failure.SMEM, Failure.VMEM, Failure.HBM) else (None, None)
+        used, limit = memory_use(message) if failure in (Failure.SMEM, Failure.VMEM, Failure.HBM) else (None, None)
         text = message if failure not in (Failure.UPSTREAM, Failure.OTHER) else f"{reply['type']}: {message}"
         return cls(question, failure, text, reply["seconds"], used=used, limit=limit, cached=cached)
 
@@ -192,7 +192,7 @@ def _failure(stage: str, message: str) -> Failure:
     return Failure.UPSTREAM if stage == "trace" else Failure.OTHER
 
 
-def _use(message: str) -> tuple[int | None, int | None]:
+def memory_use(message: str) -> tuple[int | None, int | None]:
     """Return the bytes used and the bytes there are, as exactly as the message tells them."""
     for pattern in _USES:
         if match := pattern.search(message):

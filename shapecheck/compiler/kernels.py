@@ -12,7 +12,8 @@ from shapecheck.contracts.memory import SPACES, Spaces
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION, PORTABLE_PAGED_ATTENTION
 from shapecheck.contracts.ragged_on_tpu import RAGGED_SPACES
 from shapecheck.contracts.ragged_paged_attention import PORTABLE_RAGGED_PAGED_ATTENTION, RAGGED_PAGED_ATTENTION
-from shapecheck.relation import Relation, Values
+from shapecheck.outcome import Values
+from shapecheck.relation import Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class Kernel:
         spaces: how much of each memory a call takes.
         front_door: the contract of the function of `kernel` that calls it on a TPU.
         handed_on: what that function hands on to it, of the values of its own call.
+        shown_as: what Pallas and the compiler call it in their messages, as patterns that no other kernel fits.
     """
 
     contract: Contract
@@ -38,6 +40,7 @@ class Kernel:
     spaces: Spaces
     front_door: Contract
     handed_on: Callable[[Values], dict[str, Any]]
+    shown_as: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -94,6 +97,7 @@ KERNELS: Mapping[str, Kernel] = {
             spaces=SPACES,
             front_door=PORTABLE_PAGED_ATTENTION,
             handed_on=_paged,
+            shown_as=(r"paged_flash_attention_kernel\w*", r"jit[(_]paged_attention\b\)?", r"%?paged_attention\.\d+"),
         ),
         Kernel(
             contract=RAGGED_PAGED_ATTENTION,
@@ -107,6 +111,7 @@ KERNELS: Mapping[str, Kernel] = {
             spaces=RAGGED_SPACES,
             front_door=PORTABLE_RAGGED_PAGED_ATTENTION,
             handed_on=_ragged,
+            shown_as=(r"%?ragged_paged_attention_kernel(?:\.\d+)?",),
         ),
     )
 }

@@ -101,7 +101,8 @@ class Process:
                     raise ProcessDied(self._death())
                 self._read += data
         line, _, self._read = self._read.partition(b"\n")
-        return json.loads(line)
+        reply: Mapping[str, Any] = json.loads(line)
+        return reply
 
     def _death(self) -> str:
         """Say how the process ended, with the last that it wrote."""

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from shapecheck.arguments import ArrayArgument
 from shapecheck.chip import Chip, chip_of
 from shapecheck.compiler.kernels import KERNELS, Kernel
-from shapecheck.contract import ArrayArgument, Contract
+from shapecheck.contract import Contract
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Values
 
 _MOST = 128  # devices of the last of these
 _SQUARES = ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16")

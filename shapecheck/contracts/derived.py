@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from shapecheck.contract import Contract, Parameter
+from shapecheck.arguments import Parameter
+from shapecheck.contract import Contract
 from shapecheck.relation import Relation
 from shapecheck.rule import Rule
 

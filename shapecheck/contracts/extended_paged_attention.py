@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shapecheck.contract import ArrayArgument
+from shapecheck.arguments import ArrayArgument
 from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.contracts.samples import EXTENDED
 from shapecheck.relation import Relation
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 
 EXTENDED_PAGED_ATTENTION = replace(
     PAGED_ATTENTION,
@@ -23,12 +24,18 @@ EXTENDED_PAGED_ATTENTION = replace(
     rules=amended(
         PAGED_ATTENTION.rules,
         {
+            "SC101": {
+                "example": Example(
+                    {"(4, 8, 32, 128)": "(4, 1, 32, 128)", "(4, 64, 32, 128)": "(5, 64, 32, 128)"},
+                    {"(4, 8, 32, 128)": "(4, 1, 32, 128)"},
+                )
+            },
             "SC109": {
                 "relation": Relation(
                     "q_rank == 4 and k_pages_rank == 4 and v_pages_rank == 4 and lengths_rank == 1 and page_indices_rank == 2"
                 ),
                 "message": "q and each of the pages have 4 axes, lengths 1 and page_indices 2",
-            }
+            },
         },
         without=(rule.code for rule in TPU_RULES),
         also=(
@@ -42,7 +49,10 @@ EXTENDED_PAGED_ATTENTION = replace(
                     "(size 65536) into shape (2, 8, 1, 128)'."
                 ),
                 argument="q",
+                example=Example({"(4, 64, 32, 128)": "(8, 64, 32, 128)"}),
             ),
         ),
     ),
+    sample=EXTENDED,
+    sources="the branch `xiowei/extend_paged_attention` of pytorch/xla, of October 2024",
 )

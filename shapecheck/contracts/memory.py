@@ -8,11 +8,12 @@ and copies of pages that a chip cannot use as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Relation, Values
+from shapecheck.relation import Relation
 
 SMEM: Mapping[str, str] = {
     "lengths_bytes": "(batch_size + 127) // 128 * 512",
@@ -88,12 +89,24 @@ HBM: Mapping[str, str] = {
 }
 
 
-SMEM_NEEDED, SMEM_ENOUGH = (Relation(f"{bound}_smem_bytes <= smem_bytes", SMEM) for bound in ("least", "most"))
-VMEM_NEEDED, VMEM_ENOUGH = (Relation(f"{bound}_vmem_bytes <= vmem_bytes", VMEM) for bound in ("least", "most"))
-# The compiler of 0.0.42 keeps up to 16 MiB less of it for itself than later ones, on which the table of chips rests.
-HBM_NEEDED = Relation("least_hbm_bytes <= hbm_bytes + 16777216", HBM)
-# Of a v4, a device may be one core, with half of the memory.
-HBM_ENOUGH = Relation("most_hbm_bytes <= (hbm_bytes // 2 if chip_generation == 4 else hbm_bytes)", HBM)
+_THERE = {
+    "smem": ("smem_bytes", "smem_bytes"),
+    "vmem": ("vmem_bytes", "vmem_bytes"),
+    # The compiler of 0.0.42 keeps up to 16 MiB less of it for itself than later ones, on which the table of chips rests. Of a v4,
+    # a device may be one core, with half of the memory.
+    "hbm": ("hbm_bytes + 16777216", "(hbm_bytes // 2 if chip_generation == 4 else hbm_bytes)"),
+}
+
+
+def within(space: str, defined: Mapping[str, str]) -> tuple[Relation, Relation]:
+    """Return what must hold for a call to fit into a memory, and what is enough for it, by the formulas of its bounds."""
+    most, certain = _THERE[space]
+    return Relation(f"least_{space}_bytes <= {most}", defined), Relation(f"most_{space}_bytes <= {certain}", defined)
+
+
+SMEM_NEEDED, SMEM_ENOUGH = within("smem", SMEM)
+VMEM_NEEDED, VMEM_ENOUGH = within("vmem", VMEM)
+HBM_NEEDED, HBM_ENOUGH = within("hbm", HBM)
 
 
 Spaces: TypeAlias = Mapping[str, tuple[Relation, Relation]]
@@ -141,9 +154,16 @@ def _largest(name: str, sizes: Iterable[int], enough: Relation, values: Values) 
     return max((size for size in sizes if enough.evaluate({**values, name: size}) is True), default=None)
 
 
+def used(taken: Relation, there: Relation) -> Callable[[Values], str | None]:
+    """Advice that says how much of a memory is taken."""
+
+    def advice(values: Values) -> str | None:
+        bytes_taken, of = taken.value(values), there.value(values)
+        return None if UNKNOWN in (bytes_taken, of) else f"at least {bytes_taken:,} of {of:,} bytes are taken"
+
+    return advice
+
+
 def _advice(space: str, values: Values, what: str = "", best: int | None = None) -> str | None:
-    taken: Any = SPACES[space][0].value(values)
-    limit = values.get(f"{space}_bytes")
-    if taken is UNKNOWN or limit is None:
-        return None
-    return f"at least {taken:,} of {limit:,} bytes are taken" + (f"; {what}: {best}" if best else "")
+    said = used(SPACES[space][0], Relation(f"{space}_bytes"))(values)
+    return "; ".join([*filter(None, [said]), *([f"{what}: {best}"] if best else [])]) or None

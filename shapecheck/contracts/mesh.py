@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from shapecheck.contract import Parameter
+from shapecheck.arguments import Parameter
+from shapecheck.outcome import Values
 from shapecheck.plan import divisors
-from shapecheck.relation import Relation, Values
-from shapecheck.rule import Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Example, Rule
 
 MESH_PARAMETERS = (
     Parameter("mesh", default=None),
@@ -45,6 +46,17 @@ def _pools(values: Values) -> str | None:
     return _sizes("pages_axis", [size for size in divisors(pages) if batch % size == 0], values)
 
 
+def page_ids(values: Values) -> str | None:
+    """Tell the page ids that a row may have: where the pool is split, they count from the first page of the row's device."""
+    pages, axis = values.get("total_num_pages"), values.get("pages_axis")
+    devices, share = (
+        (1, "total_num_pages") if axis is None else (values.get("pages_axis_size"), "total_num_pages // pages_axis_size")
+    )
+    if not (isinstance(pages, int) and isinstance(devices, int) and devices >= 1):
+        return None
+    return f"at least 0, at most {pages // devices - 1} = {share} - 1"
+
+
 def _sizes(parameter: str, legal: list[int], values: Values) -> str:
     shown = legal if len(legal) <= 12 else [*legal[:6], "...", *legal[-5:]]
     return f"legal sizes of the mesh axis {values.get(parameter)!r}: {', '.join(map(str, shown))}"
@@ -65,6 +77,7 @@ MESH_RULES = (
         ),
         argument="heads_axis",
         advice=_axes,
+        example=Example({'heads_axis="heads"': 'heads_axis="model"'}),
     ),
     Rule(
         "SC206",
@@ -81,6 +94,7 @@ MESH_RULES = (
         ),
         argument="heads_axis",
         advice=_heads,
+        example=Example({"make_mesh((2, 4)": "make_mesh((2, 3)"}),
     ),
     Rule(
         "SC207",
@@ -90,6 +104,7 @@ MESH_RULES = (
         explanation="Each device takes as many rows as the others; pad the batch with rows of length 0.",
         argument="batch_axis",
         advice=_rows,
+        example=Example({"make_mesh((2, 4)": "make_mesh((3, 2)"}),
     ),
     Rule(
         "SC208",
@@ -99,5 +114,9 @@ MESH_RULES = (
         explanation="Each device takes as many pages as the others; their ids count from its own first page.",
         argument="pages_axis",
         advice=_pools,
+        example=Example(
+            {"(4, 64, 32": "(4, 63, 32", 'batch_axis="rows"': 'batch_axis="rows", pages_axis="rows"'},
+            {'batch_axis="rows"': 'batch_axis="rows", pages_axis="rows"'},
+        ),
     ),
 )

@@ -11,14 +11,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.contracts.remedies import BLOCK_FIX, shapes_of
+from shapecheck.contracts.samples import MULTI_QUERIES, ONE_QUANTIZED
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Fix, Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Example, Fix, Rule
+from shapecheck.symptom import BLOCK_SHAPE, Seen, Symptom
 
 _DEFAULT_QUERY_BLOCK = 4  # upstream's: legal for 4 queries only, by SC307
 
@@ -46,6 +50,8 @@ _ARRAYS = (
 )
 _QUERY_FIX = Fix("num_queries_per_compute_block", "query blocks", _query_blocks)
 
+_FOUR_PAGES = {"pages_per_compute_block=12": "pages_per_compute_block=4"}  # of 32 tokens: 128
+
 PLAIN_PAGES = Rule(
     "SC133",
     "quantized-pages",
@@ -56,6 +62,8 @@ PLAIN_PAGES = Rule(
         "`in_specs` and `inputs` do not match'. ejkernel's annotations refuse it."
     ),
     argument="k_pages",
+    symptoms=(Symptom("Pytree for `in_specs` and `inputs` do not match.", Seen.NAMED),),
+    example=ONE_QUANTIZED,
 )
 
 _OWN = (
@@ -71,6 +79,13 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
+        symptoms=(
+            Symptom(
+                "num_queries_per_compute_block={num_queries_per_compute_block} should be smaller or equal to"
+                " query_len={query_len}"
+            ),
+        ),
+        example=Example({"queries_per_compute_block=8": "queries_per_compute_block=16"}),
     ),
     PLAIN_PAGES,
     Rule(
@@ -84,6 +99,8 @@ _OWN = (
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, computed=None),
+        symptoms=(Symptom("kv_seq_len_per_kv_compute_blk={...} should be a multiple of 128"),),
+        example=Example({"pages_per_compute_block=12": "pages_per_compute_block=6"}, _FOUR_PAGES),
     ),
     Rule(
         "SC301",
@@ -96,6 +113,11 @@ _OWN = (
             "3 must be aligned to tiling (128), but is 64' (libtpu 0.0.24)."
         ),
         argument="q",
+        symptoms=(
+            Symptom("head_dim={head_dim} should be a multiple of 128 if larger"),
+            Symptom("Slice shape along dimension 3 must be aligned to tiling (128), but is {head_dim}", Seen.NAMED),
+        ),
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC307",
@@ -109,6 +131,8 @@ _OWN = (
         ),
         argument="num_queries_per_compute_block",
         fix=_QUERY_FIX,
+        symptoms=(Symptom(f"{BLOCK_SHAPE}("),),
+        example=Example({"queries_per_compute_block=8": "queries_per_compute_block=4"}),
     ),
 )
 
@@ -127,7 +151,18 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "Upstream raises a ValueError that states the relation backwards: 'num_kv_pages_per_compute_block must be "
                     "divisible by pages per sequence'; for a block that is larger, 'should be smaller or equal to "
                     "pages_per_sequence=...'."
-                )
+                ),
+                "symptoms": (
+                    Symptom(
+                        "num_kv_pages_per_compute_block must be divisible by pages per sequence."
+                        " Got pages_per_sequence={pages_per_sequence} and"
+                        " num_kv_pages_per_compute_block={pages_per_compute_block}."
+                    ),
+                    Symptom(
+                        "num_kv_pages_per_compute_block={pages_per_compute_block} should be smaller or equal to"
+                        " pages_per_sequence={pages_per_sequence}"
+                    ),
+                ),
             },
             "SC105": {
                 "relation": Relation("lengths_batch_size == batch_size and effective_q_lens_batch_size == batch_size"),
@@ -138,6 +173,10 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "documented as int32; others compile."
                 ),
                 "advice": _one_for_each_row,
+                "symptoms": (
+                    Symptom("`lengths` and `q` must have the same batch size"),
+                    Symptom("`lengths` and `effective_q_lens` must have the same size: batch_size"),
+                ),
             },
             "SC109": {
                 "relation": Relation(
@@ -150,12 +189,25 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
                     "dimensions.'; the kernel fails to unpack the shapes, or finds those of the lengths to differ."
                 ),
                 "advice": shapes_of(_ARRAYS),
+                "symptoms": (
+                    Symptom("AssertionError: q should have 4 dimensions.", argument="q"),
+                    Symptom("values to unpack (expected 4", Seen.RAISED),
+                    Symptom("values to unpack (expected 2", Seen.RAISED, argument="page_indices"),
+                ),
             },
             "SC110": {
                 "explanation": (
                     "`block_tokens // page_size` is 0 where a page is larger than the block: upstream raises ZeroDivisionError "
                     "for 0, an AssertionError without a word for a negative block."
-                )
+                ),
+                "symptoms": (
+                    Symptom(
+                        "if pages_per_sequence % num_kv_pages_per_compute_block != 0: ZeroDivisionError",
+                        Seen.RAISED,
+                        {"pages_per_compute_block": 0},
+                    ),
+                ),
+                "example": Example({"pages_per_compute_block=12": "pages_per_compute_block=0"}, _FOUR_PAGES),
             },
             "SC401": {
                 "explanation": (
@@ -168,4 +220,9 @@ MULTI_QUERIES_PAGED_ATTENTION = Contract(
         also=_OWN,
     ),
     aliases=PAGED_ATTENTION.aliases,
+    sample=MULTI_QUERIES,
+    sources=(
+        "`torch_xla/experimental/pallas_kernels/multi_queries_paged_attention_kernel.py` of torch_xla 2.6 to 2.9, run with"
+        " JAX 0.7.1 and libtpu 0.0.24"
+    ),
 )

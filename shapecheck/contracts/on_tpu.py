@@ -20,8 +20,10 @@ from shapecheck.contracts.memory import (
     smem_advice,
     vmem_advice,
 )
-from shapecheck.relation import Relation, Values
-from shapecheck.rule import Rule
+from shapecheck.outcome import Values
+from shapecheck.relation import Relation
+from shapecheck.rule import Example, Rule
+from shapecheck.symptom import BLOCK_SHAPE, HBM_FULL, NO_BROADCAST, SMEM_FULL, VMEM_FULL, Seen, Symptom
 
 # What Mosaic can make bfloat16 of, on every chip. A v7x also takes float4_e2m1fn; of the integers, those of 2 bits fail on v4.
 _PAGES = (
@@ -52,6 +54,11 @@ TPU_RULES = (
         argument="q",
         advice=_padded_head_dim,
         on_tpu=True,
+        symptoms=(
+            Symptom(f"{BLOCK_SHAPE}({{...}}Blocked(block_size={{head_dim}})), array shape ({{batch_size}}, {{num_q_heads}},"),
+            Symptom(f"{BLOCK_SHAPE}({{...}}, {{head_dim}}), array shape ({{batch_size}}, {{num_q_heads}},"),
+        ),
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC302",
@@ -69,6 +76,11 @@ TPU_RULES = (
         argument="k_pages",
         advice=lambda values: "pages and scales in bfloat16, or scales in float32",
         on_tpu=True,
+        symptoms=(
+            Symptom("Unsupported cast: float16 -> bfloat16", Seen.NAMED),
+            Symptom("Invalid vector type for load {...}xf16,", Seen.NAMED),
+        ),
+        example=Example({"64, 32, 128), jnp.bfloat16": "64, 32, 128), jnp.float16"}),
     ),
     Rule(
         "SC303",
@@ -82,6 +94,8 @@ TPU_RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         on_tpu=True,
+        symptoms=(Symptom("failed to legalize operation 'tpu.store'{...}xf16>", Seen.NAMED, {"q_dtype": "float16"}),),
+        example=Example({"q, k": "q.astype(jnp.float16), k"}),
     ),
     Rule(
         "SC304",
@@ -104,6 +118,11 @@ TPU_RULES = (
         argument="pages_per_compute_block",
         advice=lambda values: "pages_per_compute_block of 2 or more, or larger pages",
         on_tpu=True,
+        symptoms=NO_BROADCAST,
+        example=Example(
+            {"64, 32, 128)": "64, 1, 128)", "300": "20", "block=12": "block=1"},
+            {"64, 32, 128)": "64, 1, 128)", "300": "20", "block=12": "block=2"},
+        ),
     ),
     Rule(
         "SC305",
@@ -120,6 +139,8 @@ TPU_RULES = (
         argument="page_indices",
         advice=smem_advice,
         on_tpu=True,
+        symptoms=SMEM_FULL,
+        example=Example({"(4, 24)": "(4, 98304)"}, chip="v5e"),
     ),
     Rule(
         "SC306",
@@ -140,6 +161,8 @@ TPU_RULES = (
         argument="pages_per_compute_block",
         advice=vmem_advice,
         on_tpu=True,
+        symptoms=VMEM_FULL,
+        example=Example({"(4, 24)": "(4, 1536)", "block=12": "block=768"}, {"(4, 24)": "(4, 1536)"}, chip="v5e"),
     ),
     Rule(
         "SC308",
@@ -152,6 +175,8 @@ TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom("Unsupported matmul RHS type on target: vector<128x128xbf16>", Seen.NAMED),),
+        example=Example({}, chip="v3", moved_to="v4"),
     ),
     Rule(
         "SC309",
@@ -168,6 +193,8 @@ TPU_RULES = (
         argument="k_pages",
         advice=hbm_advice,
         on_tpu=True,
+        symptoms=HBM_FULL,
+        example=Example({"(4, 64, 32, 128)": "(4, 300_000, 32, 128)"}, chip="v5e"),
     ),
     Rule(
         "SC310",
@@ -183,6 +210,8 @@ TPU_RULES = (
         ),
         argument="k_pages",
         on_tpu=True,
+        symptoms=(Symptom("Invalid vector type for load {...}x{pages_dtype},", Seen.NAMED),),
+        example=Example({"64, 32, 128), jnp.bfloat16": "64, 32, 128), jnp.float8_e4m3"}, chip="v5e"),
     ),
     Rule(
         "SC311",
@@ -196,6 +225,11 @@ TPU_RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         on_tpu=True,
+        symptoms=(
+            Symptom("Input dtypes ('float32', '{q_dtype}') have no available implicit dtype promotion path", Seen.NAMED),
+            Symptom("Input dtypes ('{q_dtype}', 'float32') have no available implicit dtype promotion path", Seen.NAMED),
+        ),
+        example=Example({"q, k": "q.astype(jnp.float8_e4m3fn), k"}),
     ),
     Rule(
         "SC505",
@@ -214,5 +248,6 @@ TPU_RULES = (
         argument="k_pages",
         on_tpu=True,
         silent=True,
+        example=Example({"(4, 64, 32, 128)": "(8, 64, 32, 128)"}, chip="tpu7x"),
     ),
 )

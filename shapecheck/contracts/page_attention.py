@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shapecheck.contract import Parameter
+from shapecheck.arguments import Parameter
 from shapecheck.contracts.derived import amended, unless
 from shapecheck.contracts.multi_queries_paged_attention import PLAIN_PAGES
 from shapecheck.contracts.on_tpu import TPU_RULES
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
+from shapecheck.contracts.samples import PAGE
 from shapecheck.relation import Relation
 from shapecheck.rule import no_advice
+from shapecheck.symptom import Symptom
 
 _SWAPPED = "num_q_heads % total_num_pages == 0 and (num_q_heads % num_kv_heads != 0 or num_kv_heads > total_num_pages)"
 _NO_BLOCK = "pages_per_compute_block is None"
@@ -39,6 +41,14 @@ PAGE_ATTENTION = replace(
                     "of Q heads must be divisible by number of KV heads'."
                 ),
             },
+            "SC103": {
+                "symptoms": (
+                    Symptom("key_cache and value_cache must have the same shape. Got {k_pages_shape} and {v_pages_shape}"),
+                )
+            },
+            "SC105": {"symptoms": (Symptom("`context_lens` and `query` must have the same batch size"),)},
+            "SC106": {"symptoms": (Symptom("`block_tables` and `query` must have the same batch size"),)},
+            "SC107": {"symptoms": (Symptom("The dtype of `context_lens` must be int32."),)},
             "SC108": {
                 "relation": Relation("page_indices_dtype == 'int32'"),
                 "message": "page_indices must be int32",
@@ -67,4 +77,6 @@ PAGE_ATTENTION = replace(
             PLAIN_PAGES,
         ),
     ),
+    sample=PAGE,
+    sources="`ejkernel/kernels/_pallas/tpu/page_attention/_interface.py` of ejkernel 0.0.40 to 0.0.80",
 )

@@ -7,18 +7,32 @@ of JAX 0.10 to 0.12, and, past its own checks, the lowering and the compiler (li
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.arguments import ArrayArgument, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended, unless
-from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT
+from shapecheck.contracts.mesh import MESH_PARAMETERS, MESH_RULES, SPLIT, page_ids
 from shapecheck.contracts.on_tpu import TPU_RULES
-from shapecheck.contracts.remedies import BLOCK_FIX, CAP_FIX, HEADS_FIX, MODE_FIX, kv_heads, padding, shape_of, shapes_of
+from shapecheck.contracts.remedies import (
+    BLOCK_FIX,
+    CAP_FIX,
+    HEADS_FIX,
+    MODE_FIX,
+    kv_heads,
+    most_tokens,
+    padding,
+    shape_of,
+    shapes_of,
+)
+from shapecheck.contracts.samples import ON_A_MESH, ONE_QUANTIZED, PAGED, narrow
 from shapecheck.contracts.tail import TAIL_RULE, TAILS
-from shapecheck.relation import Relation, Values
-from shapecheck.rule import Cast, Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Cast, Example, Rule
+from shapecheck.symptom import Seen, Symptom
 
 DEFAULT_MASK_VALUE = -0.7 * 3.4028234663852886e38  # JAX's: 0.7 of float32's lowest
+
+STRONG_MASK_VALUE = -17  # exp(-17) < 2**-24, half of what float32 can tell 1 from
 
 _ARRAYS = (
     ArrayArgument("q", ("batch_size", "num_q_heads", "head_dim")),
@@ -27,19 +41,6 @@ _ARRAYS = (
     ArrayArgument("lengths", ("batch_size",)),
     ArrayArgument("page_indices", ("batch_size", "pages_per_sequence")),
 )
-
-
-def _most_tokens(values: Values) -> str | None:
-    pages, page_size = values.get("pages_per_sequence"), values.get("page_size")
-    if not isinstance(pages, int) or not isinstance(page_size, int):
-        return None
-    return f"at least 0, at most {pages * page_size} = pages_per_sequence * page_size ({pages} * {page_size})"
-
-
-def _page_ids(values: Values) -> str | None:
-    pages: Any = values.get("total_num_pages")
-    return f"at least 0, at most {pages - 1} = total_num_pages - 1" if isinstance(pages, int) else None
-
 
 RULES = (
     Rule(
@@ -54,6 +55,8 @@ RULES = (
         argument="k_pages",
         fix=HEADS_FIX,
         advice=kv_heads,
+        symptoms=(Symptom("Number of Q heads must be divisible by number of KV heads. Got {num_q_heads} and {num_kv_heads}."),),
+        example=Example({"(4, 64, 32, 128)": "(5, 64, 32, 128)"}),
     ),
     Rule(
         "SC102",
@@ -68,6 +71,13 @@ RULES = (
         argument="pages_per_compute_block",
         fix=BLOCK_FIX,
         advice=padding,
+        symptoms=(
+            Symptom(
+                "pages_per_compute_block must be divisible by pages per sequence."
+                " Got {pages_per_compute_block} and {pages_per_sequence}."
+            ),
+        ),
+        example=Example({"block=12": "block=16"}),
     ),
     Rule(
         "SC103",
@@ -80,6 +90,8 @@ RULES = (
         explanation="One page id names a page of both. Upstream raises a ValueError. Their dtypes may differ: that compiles.",
         argument="v_pages",
         advice=shape_of("v_pages", "num_kv_heads", "total_num_pages", "page_size", "k_pages_head_dim"),
+        symptoms=(Symptom("k_pages and v_pages must have the same shape. Got {k_pages_shape} and {v_pages_shape}"),),
+        example=Example({"v_pages, lengths": "v_pages[:, 1:], lengths"}),
     ),
     Rule(
         "SC104",
@@ -92,6 +104,8 @@ RULES = (
         ),
         argument="k_pages",
         advice=shape_of("k_pages", "num_kv_heads", "total_num_pages", "page_size", "head_dim"),
+        symptoms=(Symptom("head_dim of Q must be the same as that of K/V. Got {q_head_dim} and {k_pages_head_dim}."),),
+        example=Example({"64, 32, 128)": "64, 32, 256)"}),
     ),
     Rule(
         "SC105",
@@ -101,6 +115,8 @@ RULES = (
         explanation="Upstream raises a ValueError without the numbers.",
         argument="lengths",
         advice=shape_of("lengths", "batch_size"),
+        symptoms=(Symptom("`lengths` and `q` must have the same batch size"),),
+        example=Example({"jnp.full((4,), 300": "jnp.full((3,), 300"}),
     ),
     Rule(
         "SC106",
@@ -110,6 +126,8 @@ RULES = (
         explanation="Upstream raises a ValueError without the numbers.",
         argument="page_indices",
         advice=shape_of("page_indices", "batch_size", "pages_per_sequence"),
+        symptoms=(Symptom("`page_indices` and `q` must have the same batch size"),),
+        example=Example({"(4, 24)": "(3, 24)"}),
     ),
     Rule(
         "SC107",
@@ -123,6 +141,8 @@ RULES = (
         argument="lengths",
         fix=Cast("lengths", "int32"),
         advice=lambda values: "lengths.astype(jnp.int32)",
+        symptoms=(Symptom("The dtype of `lengths` must be int32. Got {lengths_dtype}"),),
+        example=narrow("lengths", "300"),
     ),
     Rule(
         "SC108",
@@ -135,6 +155,13 @@ RULES = (
         argument="page_indices",
         fix=Cast("page_indices", "int32"),
         advice=lambda values: "page_indices.astype(jnp.int32)",
+        symptoms=(
+            Symptom(
+                "'tpu.memref_slice' op operand #1 must be variadic of 32-bit signless integer, but got '{page_indices_dtype}'",
+                Seen.NAMED,
+            ),
+        ),
+        example=narrow("page_indices", "24)"),
     ),
     Rule(
         "SC109",
@@ -147,6 +174,15 @@ RULES = (
         ),
         argument="q",
         advice=shapes_of(_ARRAYS),
+        symptoms=(
+            Symptom("too many values to unpack (expected 3)", Seen.RAISED, argument="q"),
+            Symptom("values to unpack (expected 3, got {q_rank})", Seen.RAISED, argument="q"),
+            Symptom("too many values to unpack (expected 4)", Seen.RAISED, argument="k_pages"),
+            Symptom("values to unpack (expected 4, got {k_pages_rank})", Seen.RAISED, argument="k_pages"),
+            Symptom("too many values to unpack (expected 2)", Seen.RAISED, argument="page_indices"),
+            Symptom("values to unpack (expected 2, got {page_indices_rank})", Seen.RAISED, argument="page_indices"),
+        ),
+        example=Example({"q, k": "q[0], k"}),
     ),
     Rule(
         "SC110",
@@ -159,6 +195,21 @@ RULES = (
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, at_least=1),
+        symptoms=(
+            Symptom(
+                "if pages_per_sequence % pages_per_compute_block != 0: ZeroDivisionError",
+                Seen.RAISED,
+                {"pages_per_compute_block": 0},
+            ),
+            Symptom("Out of bound slice: start=0, dim=-{size}.", Seen.NAMED, {"pages_per_compute_block": Relation("0 - size")}),
+            Symptom(
+                "Shapes must be 1D sequences of concrete values of integer type,"
+                " got (2, {pages_per_compute_block}, {page_size}, {k_pages_head_dim})",
+                Seen.NAMED,
+            ),
+            Symptom("zero-size array to reduction operation max which has no identity", Seen.NAMED),
+        ),
+        example=Example({"block=12": "block=0"}, {"block=12": "block=1"}),
     ),
     Rule(
         "SC111",
@@ -170,6 +221,13 @@ RULES = (
         ),
         argument="page_indices",
         silent=True,
+        symptoms=(
+            Symptom("if num_q_heads % num_kv_heads != 0: ZeroDivisionError", Seen.RAISED, {"num_kv_heads": 0}),
+            Symptom("Out of bound slice: start=0, dim=0.", Seen.NAMED),
+            Symptom("vector types must have positive constant sizes but got 0,", Seen.NAMED),
+            Symptom("zero-size array to reduction operation max which has no identity", Seen.NAMED),
+        ),
+        example=Example({"q, k": "q[..., :0, :], k"}),
     ),
     Rule(
         "SC112",
@@ -192,6 +250,11 @@ RULES = (
         argument="v_pages",
         advice=lambda values: "both of k_pages and v_pages from quantization_utils.quantize_to_int8, or neither",
         silent=True,
+        symptoms=(
+            Symptom("Pytree for `in_specs` and `inputs` do not match.", Seen.NAMED),
+            Symptom("'tpu.enqueue_dma' op DMA source and target shape mismatch.", Seen.NAMED),
+        ),
+        example=ONE_QUANTIZED,
     ),
     Rule(
         "SC113",
@@ -206,6 +269,7 @@ RULES = (
         fix=CAP_FIX,
         advice=lambda values: "any finite number but 0",
         silent=True,
+        example=Example({"block=12": "block=12, attn_logits_soft_cap=0.0"}, {"block=12": "block=12, attn_logits_soft_cap=None"}),
     ),
     Rule(
         "SC114",
@@ -213,10 +277,13 @@ RULES = (
         Relation("mask_value < 0"),
         message="the mask value must be negative",
         explanation=(
-            "It is added to the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax."
+            "It is added to the logits past a row's length. Upstream takes any: from 0 up, padding takes part in the softmax. "
+            "One that is near 0 is a hint, SC507."
         ),
         argument="mask_value",
+        advice=lambda values: "leave it out: the default is -0.7 * float(jnp.finfo(jnp.float32).max)",
         silent=True,
+        example=Example({"block=12": "block=12, mask_value=0.0"}, {"block=12": "block=12, mask_value=-1e30"}),
     ),
     Rule(
         "SC115",
@@ -230,6 +297,7 @@ RULES = (
         argument="q",
         advice=lambda values: "q.astype(jnp.bfloat16)",
         silent=True,
+        example=Example({"q, k": "q.astype(jnp.int32), k"}),
     ),
     Rule(
         "SC201",
@@ -242,6 +310,13 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         per_device=True,
+        symptoms=(
+            Symptom("number of KV heads must be even when megacore_mode is 'kv_head'", values={"megacore_mode": "kv_head"}),
+        ),
+        example=Example(
+            {"(4, 64": "(1, 64", "block=12": 'block=12, megacore_mode="kv_head"'},
+            {"(4, 64": "(1, 64", "block=12": 'block=12, megacore_mode="batch"'},
+        ),
     ),
     Rule(
         "SC202",
@@ -252,6 +327,19 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         per_device=True,
+        symptoms=(Symptom("batch size must be even when megacore_mode is 'batch'", values={"megacore_mode": "batch"}),),
+        example=Example(
+            {
+                "q, k": "q[:3], k",
+                "lengths, page_indices": "lengths[:3], page_indices[:3]",
+                "block=12": 'block=12, megacore_mode="batch"',
+            },
+            {
+                "q, k": "q[:3], k",
+                "lengths, page_indices": "lengths[:3], page_indices[:3]",
+                "block=12": 'block=12, megacore_mode="kv_head"',
+            },
+        ),
     ),
     Rule(
         "SC203",
@@ -261,6 +349,8 @@ RULES = (
         explanation="Upstream raises a ValueError that does not show what it got.",
         argument="megacore_mode",
         fix=MODE_FIX,
+        symptoms=(Symptom("megacore_mode must be one of ['kv_head', 'batch', None]"),),
+        example=Example({"block=12": 'block=12, megacore_mode="kv_heads"'}, {"block=12": 'block=12, megacore_mode="kv_head"'}),
     ),
     Rule(
         "SC204",
@@ -271,6 +361,9 @@ RULES = (
         argument="megacore_mode",
         fix=MODE_FIX,
         silent=True,
+        example=Example(
+            {"block=12": 'block=12, megacore_mode="kv_head"'}, {"block=12": "block=12, megacore_mode=None"}, chip="v5e"
+        ),
     ),
     Rule(
         "SC401",
@@ -282,8 +375,9 @@ RULES = (
             "the table; a negative length gives a row of zeros."
         ),
         argument="lengths",
-        advice=_most_tokens,
+        advice=most_tokens("pages_per_sequence"),
         silent=True,
+        example=Example({"300": "800"}),
     ),
     Rule(
         "SC402",
@@ -295,8 +389,23 @@ RULES = (
             "padding of -1 or of `total_num_pages` reads outside the pool. Pad with the id of any page, e.g. 0."
         ),
         argument="page_indices",
-        advice=_page_ids,
+        advice=page_ids,
         silent=True,
+        example=Example({"zeros((4, 24)": "full((4, 24), 64"}),
+    ),
+    Rule(
+        "SC507",
+        "weak-mask",
+        Relation(f"not {STRONG_MASK_VALUE} < mask_value < 0"),
+        message=f"a mask value between {STRONG_MASK_VALUE} and 0 hides too little",
+        explanation=(
+            "A hidden token whose logit is as large as that of a token has the weight `exp(mask_value)` of it: above -17, "
+            "float32 can tell that from nothing (`2**-24` is `exp(-16.6)`), and hidden tokens take part in the softmax. Logits "
+            "may differ by more than 17: take the default, 0.7 of the lowest float32, or `-1e30`."
+        ),
+        argument="mask_value",
+        silent=True,
+        example=Example({"block=12": "block=12, mask_value=-1.0"}, {"block=12": "block=12, mask_value=-1e30"}),
     ),
 )
 
@@ -316,6 +425,8 @@ PAGED_ATTENTION = Contract(
         "pages_dtype": ("k_pages_dtype", "v_pages_dtype"),
         "scales_dtype": ("k_pages_scales_dtype", "v_pages_scales_dtype"),
     },
+    sample=PAGED,
+    sources="`jax/experimental/pallas/ops/tpu/paged_attention/paged_attention_kernel.py` of JAX 0.10 to 0.12",
 )
 
 PORTABLE_PAGED_ATTENTION = replace(
@@ -328,12 +439,21 @@ PORTABLE_PAGED_ATTENTION = replace(
     ),
     rules=amended(
         PAGED_ATTENTION.rules,
-        {},
+        {
+            "SC402": {
+                "relation": Relation(
+                    "0 <= page_indices_min and page_indices_max < total_num_pages"
+                    " and (pages_axis is None or page_indices_max < total_num_pages // pages_axis_size)"
+                ),
+            },
+        },
         without=(TAIL_RULE.code,),
         also=(*MESH_RULES, unless("implementation == 'xla'", TAIL_RULE, per_device=True)),
     ),
     elsewhere=Relation("implementation in ('interpret', 'xla')"),
     split=SPLIT,
     values_parameter="check_values",
+    sample=ON_A_MESH,
+    sources="`kernel.paged_attention`, which splits a call with `jax.shard_map`",
 )
 """The contract of `kernel.paged_attention`, which runs JAX's kernel on a TPU only, and can do without."""

@@ -7,14 +7,14 @@ a machine without a TPU: `tests/compiler/ragged_truth.jsonl.gz`. How much vector
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from shapecheck.chip import FIRST_GENERATION, LANES
-from shapecheck.contracts.memory import spaces
-from shapecheck.relation import UNKNOWN, Relation, Values
-from shapecheck.rule import Rule
+from shapecheck.contracts.memory import spaces, used, within
+from shapecheck.relation import Relation
+from shapecheck.rule import Example, Rule
+from shapecheck.symptom import BLOCK_SHAPE, HBM_FULL, NO_BROADCAST, SMEM_FULL, VMEM_FULL, Seen, Symptom
 
-_HEADS: Mapping[str, str] = {
+HEADS: Mapping[str, str] = {
     "packing": "32 // kv_pages_bits",
     "q_packing": "32 // q_bits",
     "group": "num_q_heads // (num_combined_kv_heads // 2)",
@@ -33,7 +33,7 @@ SMEM: Mapping[str, str] = {
     "most_smem_bytes": "metadata_bytes + table_bytes + 5120",
 }
 VMEM: Mapping[str, str] = {
-    **_HEADS,
+    **HEADS,
     "tokens": "page_size * num_kv_pages_per_block",
     "rows": "(num_queries_per_block * group + 7) // 8 * 8",
     # Two blocks of pages; of each query the running maximum and sum, 128 lanes wide, the result, and windows of q and of it.
@@ -57,18 +57,8 @@ HBM: Mapping[str, str] = {
 }
 RAGGED_SPACES = spaces(smem=SMEM, vmem=VMEM, hbm=HBM)
 _COMMON = "('float32', 'bfloat16', 'int8', 'float8_e4m3fn', 'float8_e5m2')"
-
-
-def _used(name: str, limit: str, definitions: Mapping[str, str]) -> Any:
-    """Advice that says how much of a memory is taken."""
-    taken, there = Relation(name, definitions), Relation(limit, definitions)
-
-    def advice(values: Values) -> str | None:
-        used, of = taken.value(values), there.value(values)
-        return None if UNKNOWN in (used, of) else f"at least {used:,} of {of:,} bytes are taken"
-
-    return advice
-
+_SMEM_NEEDED, _SMEM_ENOUGH = within("smem", SMEM)
+_HBM_NEEDED, _HBM_ENOUGH = within("hbm", HBM)
 
 RAGGED_TPU_RULES = (
     Rule(
@@ -79,6 +69,8 @@ RAGGED_TPU_RULES = (
         explanation="Mosaic fails: 'Invalid vector register cast'. bfloat16 compiles.",
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(Symptom("Invalid vector register cast", Seen.NAMED, {"kv_pages_dtype": "float16"}),),
+        example=Example({"8, 128), jnp.bfloat16": "8, 128), jnp.float16"}),
     ),
     Rule(
         "SC304",
@@ -86,7 +78,7 @@ RAGGED_TPU_RULES = (
         Relation(
             "page_size != 1 or num_kv_pages_per_block != 1 or group == 1 or kv_pages_bits == 32"
             " or (k_scale is not None and q_bits == 32)",
-            _HEADS,
+            HEADS,
         ),
         enough=Relation("page_size != 1 or num_kv_pages_per_block != 1"),
         message="on a TPU, a page block must hold more than one token",
@@ -96,12 +88,17 @@ RAGGED_TPU_RULES = (
         ),
         argument="num_kv_pages_per_block",
         on_tpu=True,
+        symptoms=NO_BROADCAST,
+        example=Example(
+            {"(64, 32, 8, 128)": "(64, 1, 8, 128)", "300": "20", "pages_per_block=8": "pages_per_block=1"},
+            {"(64, 32, 8, 128)": "(64, 1, 8, 128)", "300": "20", "pages_per_block=8": "pages_per_block=2"},
+        ),
     ),
     Rule(
         "SC305",
         "page-table-smem",
-        Relation("least_smem_bytes <= smem_bytes", SMEM),
-        enough=Relation("most_smem_bytes <= smem_bytes", SMEM),
+        _SMEM_NEEDED,
+        enough=_SMEM_ENOUGH,
         message="the page table and the other metadata must fit into the scalar memory of one core",
         explanation=(
             "The table takes whole tiles of 8 rows and 128 pages, 4 KiB each: 2,009 sequences of one page are too many for 1 "
@@ -109,8 +106,10 @@ RAGGED_TPU_RULES = (
             "(size=...) would exceed memory'. What it keeps for itself is known to 4 KiB: in between the rule is unproven."
         ),
         argument="page_indices",
-        advice=_used("least_smem_bytes", "smem_bytes", SMEM),
+        advice=used(RAGGED_SPACES["smem"][0], Relation("smem_bytes")),
         on_tpu=True,
+        symptoms=SMEM_FULL,
+        example=Example({"(4, 24)": "(4, 200_000)"}, chip="v5e"),
     ),
     Rule(
         "SC306",
@@ -125,8 +124,10 @@ RAGGED_TPU_RULES = (
             "Take smaller blocks, of queries first where there are many heads."
         ),
         argument="num_kv_pages_per_block",
-        advice=_used("least_vmem_bytes", "limit_bytes", VMEM),
+        advice=used(RAGGED_SPACES["vmem"][0], Relation("limit_bytes", VMEM)),
         on_tpu=True,
+        symptoms=VMEM_FULL,
+        example=Example({"queries_per_block=32": "queries_per_block=4096"}, chip="v5e"),
     ),
     Rule(
         "SC308",
@@ -142,19 +143,28 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom("TPU version must be 4 or higher.", Seen.NAMED),),
+        example=Example(
+            {"\n    num_kv_pages_per_block=8, num_queries_per_block=32,": ""},
+            {"\n    num_kv_pages_per_block=8, num_queries_per_block=32,": ""},
+            chip="v3",
+            moved_to="v4",
+        ),
     ),
     Rule(
         "SC309",
         "pages-hbm",
-        Relation("least_hbm_bytes <= hbm_bytes", HBM),
-        enough=Relation("most_hbm_bytes <= (hbm_bytes // 2 if chip_generation == 4 else hbm_bytes)", HBM),
+        _HBM_NEEDED,
+        enough=_HBM_ENOUGH,
         message="the pages must fit into the memory of one device",
         explanation=(
             "Only what this call takes is counted: the model is not. A v4 that is not in megacore mode has half of the memory."
         ),
         argument="kv_pages",
-        advice=_used("least_hbm_bytes", "hbm_bytes", HBM),
+        advice=used(RAGGED_SPACES["hbm"][0], Relation("hbm_bytes")),
         on_tpu=True,
+        symptoms=HBM_FULL,
+        example=Example({"(64, 32, 8, 128)": "(300_000, 32, 8, 128)"}, chip="v5e"),
     ),
     Rule(
         "SC310",
@@ -174,11 +184,17 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(
+            Symptom("Unsigned integer dtype {kv_pages_dtype} is not supported for dot_general", Seen.NAMED),
+            Symptom("Integer inputs with bitwidth 16 are not supported as matmul/accumulator inputs", Seen.NAMED),
+            Symptom("Unsupported matmul RHS type on target", Seen.NAMED),
+        ),
+        example=Example({"8, 128), jnp.bfloat16": "8, 128), jnp.uint8"}, chip="v5e"),
     ),
     Rule(
         "SC312",
         "head-dim-strided",
-        Relation(f"head_dim % {LANES} != 0 or head_dim == {LANES} or num_combined_kv_heads == packing", _HEADS),
+        Relation(f"head_dim % {LANES} != 0 or head_dim == {LANES} or num_combined_kv_heads == packing", HEADS),
         message=f"on a TPU, head_dim must be {LANES}, unless the combined heads fill one row of 32 bits",
         explanation=(
             "The keys of one head are read with a stride, and Mosaic has that for 128 lanes only: 'Not Implemented: The last dim "
@@ -186,11 +202,13 @@ RAGGED_TPU_RULES = (
         ),
         argument="kv_pages",
         on_tpu=True,
+        symptoms=(Symptom("The last dim size is not 128 in original base memref", Seen.NAMED),),
+        example=Example({"128), jnp": "256), jnp"}),
     ),
     Rule(
         "SC313",
         "query-heads-tile",
-        Relation("not in_parts or few_kv_heads == num_combined_kv_heads or q_heads % 8 == 0", _HEADS),
+        Relation("not in_parts or few_kv_heads == num_combined_kv_heads or q_heads % 8 == 0", HEADS),
         message="on a TPU, the query heads of a tile of KV heads must be a multiple of 8, or all of them",
         explanation=(
             "Pages of float32 with more than 8 combined heads are dealt with 8 at a time; with one query head for each KV head "
@@ -199,5 +217,10 @@ RAGGED_TPU_RULES = (
         ),
         argument="q",
         on_tpu=True,
+        symptoms=(Symptom(f"{BLOCK_SHAPE}({{...}}), array shape ({{max_num_batched_tokens}}, {{num_q_heads}}, {{head_dim}})"),),
+        example=Example(
+            {"(64, 32, 128)": "(64, 8, 128)", "(64, 32, 8, 128), jnp.bfloat16": "(64, 32, 16, 128), jnp.float32"},
+            {"(64, 32, 128)": "(64, 16, 128)", "(64, 32, 8, 128), jnp.bfloat16": "(64, 32, 16, 128), jnp.float32"},
+        ),
     ),
 )

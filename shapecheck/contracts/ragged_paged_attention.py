@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from shapecheck.arguments import ArrayArgument, Parameter
 from shapecheck.chip import LANES
-from shapecheck.contract import ArrayArgument, Contract, Parameter
+from shapecheck.contract import Contract
 from shapecheck.contracts.derived import amended
-from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION
+from shapecheck.contracts.paged_attention import DEFAULT_MASK_VALUE, PAGED_ATTENTION, STRONG_MASK_VALUE
 from shapecheck.contracts.ragged_on_tpu import RAGGED_TPU_RULES
-from shapecheck.contracts.ragged_values import RAGGED_VALUE_RULES
+from shapecheck.contracts.ragged_values import RAGGED_MEASURES, RAGGED_VALUE_RULES
 from shapecheck.contracts.remedies import CAP_FIX, shape_of, shapes_of
+from shapecheck.contracts.samples import RAGGED, narrow
+from shapecheck.outcome import Values
 from shapecheck.plan import divisors
-from shapecheck.relation import Relation, Values
-from shapecheck.rule import Cast, Fix, Resize, Rule
+from shapecheck.relation import Relation
+from shapecheck.rule import Cast, Example, Fix, Resize, Rule
+from shapecheck.symptom import Seen, Symptom
 
 _ARRAYS = (
     ArrayArgument("q", ("max_num_batched_tokens", "num_q_heads", "head_dim")),
@@ -44,6 +48,13 @@ def _clamped(parameter: str, most: str | None) -> Fix:
     return Fix(parameter, "blocks", nearest, at_least=1)
 
 
+_INT32 = (
+    Symptom(
+        "The dtype of `kv_lens`, `page_indices`, and `cu_q_lens` must be int32. Got kv_lens.dtype=dtype('{kv_lens_dtype}'),"
+        " page_indices.dtype=dtype('{page_indices_dtype}'), cu_q_lens.dtype=dtype('{cu_q_lens_dtype}')."
+    ),
+)
+_BLOCK_RANGE = (Symptom("num_kv_pages_per_block={num_kv_pages_per_block} must be in range (0, {pages_per_seq}]."),)
 _PAGE_BLOCK = _clamped("num_kv_pages_per_block", "pages_per_seq")
 _QUERY_BLOCK = _clamped("num_queries_per_block", None)
 
@@ -82,6 +93,15 @@ RULES = (
         argument="kv_pages",
         fix=Resize("num_combined_kv_heads", _combined_heads),
         advice=_heads_advice,
+        symptoms=(
+            Symptom(
+                "num_q_heads={num_q_heads} must be divisible by num_kv_heads={heads}",
+                values={"num_combined_kv_heads": Relation("2 * heads")},
+            ),
+        ),
+        example=Example(
+            {"(64, 32, 128)": "(64, 30, 128)"}, {"(64, 32, 128)": "(64, 30, 128)", "(64, 32, 8, 128)": "(64, 32, 4, 128)"}
+        ),
     ),
     replace(
         _OF_JAX["SC104"],
@@ -89,6 +109,8 @@ RULES = (
         explanation="Upstream raises a ValueError: 'Q head_dim 128 must be the same as that of K/V 256'.",
         argument="kv_pages",
         advice=shape_of("kv_pages", "total_num_pages", "page_size", "num_combined_kv_heads", "head_dim"),
+        symptoms=(Symptom("Q head_dim {q_head_dim} must be the same as that of K/V {kv_pages_head_dim}."),),
+        example=Example({"8, 128)": "8, 256)"}),
     ),
     replace(
         _OF_JAX["SC105"],
@@ -97,6 +119,7 @@ RULES = (
         explanation="Upstream raises a ValueError: 'Expected kv_lens.shape=(3,) to be (4,)'.",
         argument="kv_lens",
         advice=shape_of("kv_lens", "page_indices_max_num_seqs"),
+        symptoms=(Symptom("Expected kv_lens.shape={kv_lens_shape} to be ({page_indices_max_num_seqs},)"),),
     ),
     replace(
         _OF_JAX["SC107"],
@@ -109,12 +132,15 @@ RULES = (
         argument="kv_lens",
         fix=Cast("kv_lens", "int32"),
         advice=_as_int32("kv_lens"),
+        symptoms=_INT32,
+        example=narrow("kv_lens", "300"),
     ),
     replace(
         _OF_JAX["SC108"],
         relation=Relation("page_indices_dtype == 'int32'"),
         message="page_indices must be int32",
         explanation="Upstream raises a ValueError for any other dtype, uint32 included.",
+        symptoms=_INT32,
     ),
     replace(
         _OF_JAX["SC109"],
@@ -129,6 +155,14 @@ RULES = (
             "the values at odd ones. Upstream fails to unpack the shape, or raises a ValueError that shows it."
         ),
         advice=shapes_of(_ARRAYS),
+        symptoms=(
+            Symptom("too many values to unpack (expected 3)", Seen.RAISED, argument="q"),
+            Symptom("values to unpack (expected 3, got {q_rank})", Seen.RAISED, argument="q"),
+            Symptom("too many values to unpack (expected 4)", Seen.RAISED, argument="kv_pages"),
+            Symptom("values to unpack (expected 4, got {kv_pages_rank})", Seen.RAISED, argument="kv_pages"),
+            Symptom("too many values to unpack (expected 2)", Seen.RAISED, argument="page_indices"),
+            Symptom("values to unpack (expected 2, got {page_indices_rank})", Seen.RAISED, argument="page_indices"),
+        ),
     ),
     replace(
         _OF_JAX["SC110"],
@@ -142,6 +176,8 @@ RULES = (
         ),
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
+        symptoms=_BLOCK_RANGE,
+        example=Example({"pages_per_block=8": "pages_per_block=0"}, {"pages_per_block=8": "pages_per_block=1"}),
     ),
     replace(
         _OF_JAX["SC111"],
@@ -151,6 +187,8 @@ RULES = (
         ),
         message="no axis but that of the tokens may be 0",
         explanation="Upstream checks nothing: an empty axis ends in a ZeroDivisionError, or in a block that has no elements.",
+        symptoms=(),
+        example=Example({"(64, 32, 128)": "(64, 0, 128)"}),
     ),
     replace(
         _OF_JAX["SC113"],
@@ -161,13 +199,31 @@ RULES = (
         ),
         argument="soft_cap",
         fix=replace(CAP_FIX, parameter="soft_cap"),
+        symptoms=(Symptom("soft_cap={soft_cap} must not be 0.0."),),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, soft_cap=0.0"}, {"pages_per_block=8": "pages_per_block=8, soft_cap=None"}
+        ),
     ),
     replace(
         _OF_JAX["SC114"],
         relation=Relation("mask_value is None or mask_value < 0"),
+        enough=Relation("mask_value is None or -3.4028234663852886e38 <= mask_value < 0"),
         explanation=(
             "It is added to the logits of the tokens that a query must not see. Upstream takes any: from 0 up, queries see the "
-            "tokens behind them, and those before the window."
+            "tokens behind them, and those before the window. One that is near 0 is a hint, SC507. Minus infinity is unproven: "
+            "where all tokens of a page block are hidden from a query, the kernel subtracts it from itself, which gives NaN."
+        ),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, mask_value=0.0"},
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1e30"},
+        ),
+    ),
+    replace(
+        _OF_JAX["SC507"],
+        relation=Relation(f"mask_value is None or not {STRONG_MASK_VALUE} < mask_value < 0"),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1.0"},
+            {"pages_per_block=8": "pages_per_block=8, mask_value=-1e30"},
         ),
     ),
     replace(
@@ -177,6 +233,7 @@ RULES = (
         explanation=(
             "The kernel folds the heads of q by its dtype: any other one, float16 too, is an AssertionError without a word."
         ),
+        symptoms=(Symptom("assert vec.dtype == jnp.bfloat16 or vec.dtype == jnp.float32 AssertionError", Seen.RAISED),),
     ),
     Rule(
         "SC121",
@@ -189,6 +246,8 @@ RULES = (
             "`jnp.stack([k, v], axis=3).reshape(pages, page_size, 2 * heads, head_dim)` makes the right one."
         ),
         argument="kv_pages",
+        symptoms=(Symptom("assert num_combined_kv_heads % 2 == 0 AssertionError", Seen.RAISED),),
+        example=Example({"8, 128)": "7, 128)"}),
     ),
     Rule(
         "SC122",
@@ -205,6 +264,8 @@ RULES = (
             "heads. Over several devices those of one count: 12 combined heads of bfloat16 over 2 devices are 6."
         ),
         argument="kv_pages",
+        symptoms=(Symptom("Not implemented: num_combined_kv_heads={num_combined_kv_heads} can not be XLA fully tiled."),),
+        example=Example({"(64, 32, 128)": "(64, 24, 128)", "8, 128)": "6, 128)"}, {"(64, 32, 128)": "(64, 24, 128)"}),
     ),
     Rule(
         "SC123",
@@ -214,6 +275,13 @@ RULES = (
         explanation="Entry i is where the queries of sequence i begin. Upstream raises a ValueError that shows both shapes.",
         argument="cu_q_lens",
         advice=_offsets,
+        symptoms=(
+            Symptom(
+                "Expected cu_q_lens.shape={cu_q_lens_shape} to be ({offsets},)",
+                values={"page_indices_max_num_seqs": Relation("offsets - 1")},
+            ),
+        ),
+        example=Example({"48, 64]": "64]"}),
     ),
     Rule(
         "SC124",
@@ -224,6 +292,8 @@ RULES = (
         argument="cu_q_lens",
         fix=Cast("cu_q_lens", "int32"),
         advice=_as_int32("cu_q_lens"),
+        symptoms=_INT32,
+        example=narrow("cu_q_lens", "64]"),
     ),
     Rule(
         "SC125",
@@ -236,6 +306,8 @@ RULES = (
         ),
         argument="num_seqs",
         advice=lambda values: "jnp.array([n], jnp.int32)",
+        symptoms=(Symptom("num_seqs.shape={num_seqs_shape} must be (1,)"),),
+        example=Example({"[4]": "[4, 0]"}),
     ),
     Rule(
         "SC126",
@@ -250,6 +322,14 @@ RULES = (
         argument="num_seqs",
         fix=Cast("num_seqs", "int32"),
         advice=_as_int32("num_seqs"),
+        symptoms=(
+            Symptom(
+                "'arith.index_cast' op operand #0 must be signless-non-zero-bitwidth-integer-like or memref of signless-integer,"
+                " but got '{num_seqs_dtype}'",
+                Seen.NAMED,
+            ),
+        ),
+        example=narrow("num_seqs", "[4]", "float32"),
     ),
     Rule(
         "SC127",
@@ -262,6 +342,8 @@ RULES = (
         ),
         argument="num_kv_pages_per_block",
         fix=_PAGE_BLOCK,
+        symptoms=_BLOCK_RANGE,
+        example=Example({"pages_per_block=8": "pages_per_block=32"}, {"pages_per_block=8": "pages_per_block=24"}),
     ),
     Rule(
         "SC128",
@@ -271,6 +353,11 @@ RULES = (
         explanation="Upstream raises a ValueError: 'sliding_window=0 must be positive'.",
         argument="sliding_window",
         advice=lambda values: "at least 1, or None",
+        symptoms=(Symptom("sliding_window={sliding_window} must be positive."),),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, sliding_window=0"},
+            {"pages_per_block=8": "pages_per_block=8, sliding_window=None"},
+        ),
     ),
     Rule(
         "SC129",
@@ -280,6 +367,14 @@ RULES = (
         explanation="Upstream has an assertion without a word: 1 is refused, and so are arrays and `jnp.float32(1.0)`.",
         argument="k_scale",
         advice=lambda values: "float(k_scale), float(v_scale)",
+        symptoms=(
+            Symptom("assert isinstance(k_scale, float) or k_scale is None AssertionError", Seen.RAISED, argument="k_scale"),
+            Symptom("assert isinstance(v_scale, float) or v_scale is None AssertionError", Seen.RAISED, argument="v_scale"),
+        ),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, k_scale=1, v_scale=1"},
+            {"pages_per_block=8": "pages_per_block=8, k_scale=1.0, v_scale=1.0"},
+        ),
     ),
     Rule(
         "SC130",
@@ -292,6 +387,11 @@ RULES = (
         ),
         argument="v_scale",
         advice=lambda values: "1.0 for the one that is missing",
+        symptoms=(Symptom("assert k.dtype == v.dtype AssertionError", Seen.RAISED),),
+        example=Example(
+            {"8, 128), jnp.bfloat16": "8, 128), jnp.int8", "pages_per_block=8": "pages_per_block=8, k_scale=0.5"},
+            {"8, 128), jnp.bfloat16": "8, 128), jnp.int8", "pages_per_block=8": "pages_per_block=8, k_scale=0.5, v_scale=1.0"},
+        ),
     ),
     Rule(
         "SC131",
@@ -301,6 +401,8 @@ RULES = (
         explanation="Upstream raises a ValueError: 'num_queries_per_block=0 must be positive.' It may exceed the tokens.",
         argument="num_queries_per_block",
         fix=_QUERY_BLOCK,
+        symptoms=(Symptom("num_queries_per_block={num_queries_per_block} must be positive."),),
+        example=Example({"queries_per_block=32": "queries_per_block=0"}, {"queries_per_block=32": "queries_per_block=1"}),
     ),
     Rule(
         "SC132",
@@ -309,6 +411,11 @@ RULES = (
         message="the limit of vector memory must be positive; None means the compiler's",
         explanation="Upstream raises a ValueError: 'vmem_limit_bytes=0 must be positive'.",
         argument="vmem_limit_bytes",
+        symptoms=(Symptom("vmem_limit_bytes={vmem_limit_bytes} must be positive."),),
+        example=Example(
+            {"pages_per_block=8": "pages_per_block=8, vmem_limit_bytes=0"},
+            {"pages_per_block=8": "pages_per_block=8, vmem_limit_bytes=None"},
+        ),
     ),
     Rule(
         "SC301",
@@ -320,6 +427,8 @@ RULES = (
             "word, when it is traced. Pad q and the pages with zeros, and scale by the logical head_dim."
         ),
         argument="q",
+        symptoms=(Symptom("assert shape[1] % arr.shape[1] == 0 AssertionError", Seen.RAISED),),
+        example=Example({"128)": "64)"}),
     ),
     Rule(
         "SC506",
@@ -328,6 +437,7 @@ RULES = (
         message="a block that is given alone is not used",
         explanation="Where one of the two blocks is None, upstream takes both from its table of tuned ones.",
         argument="num_kv_pages_per_block",
+        example=Example({", num_queries_per_block=32": ""}),
     ),
 )
 
@@ -346,11 +456,18 @@ RAGGED_PAGED_ATTENTION = Contract(
         Parameter("vmem_limit_bytes", default=None),
     ),
     rules=amended(RULES, {}, also=(*RAGGED_VALUE_RULES, *RAGGED_TPU_RULES)),
+    others=RAGGED_MEASURES,
+    sample=RAGGED,
+    sources="`jax/experimental/pallas/ops/tpu/ragged_paged_attention/kernel.py` of JAX 0.10 to 0.12",
 )
 
 PORTABLE_RAGGED_PAGED_ATTENTION = replace(
     RAGGED_PAGED_ATTENTION,
-    parameters=(*RAGGED_PAGED_ATTENTION.parameters, Parameter("implementation", default="auto")),
+    parameters=(
+        *RAGGED_PAGED_ATTENTION.parameters,
+        Parameter("implementation", default="auto"),
+        Parameter("check_values", default=False),
+    ),
     rules=amended(
         RAGGED_PAGED_ATTENTION.rules,
         {
@@ -361,13 +478,14 @@ PORTABLE_RAGGED_PAGED_ATTENTION = replace(
         without=("SC129", "SC130"),
     ),
     elsewhere=Relation("implementation == 'xla'"),
+    values_parameter="check_values",
 )
 """The contract of `kernel.ragged_paged_attention`: it makes q and the scales what JAX's kernel takes."""
 
 TORCH_XLA_RAGGED_PAGED_ATTENTION = replace(
     RAGGED_PAGED_ATTENTION,
     rules=amended(
-        RAGGED_PAGED_ATTENTION.rules, {}, without=("SC129", "SC130", "SC406", *(rule.code for rule in RAGGED_TPU_RULES))
+        RAGGED_PAGED_ATTENTION.rules, {}, without=("SC129", "SC130", "SC406", "SC409", *(rule.code for rule in RAGGED_TPU_RULES))
     ),
 )
 """The contract of torch_xla's copy: its op makes floats of ints, and it scales products, so that one scale is enough."""

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shapecheck.contract import ArrayArgument
+from shapecheck.arguments import ArrayArgument
+from shapecheck.outcome import UNKNOWN, Values
 from shapecheck.plan import divisors
-from shapecheck.relation import UNKNOWN, Values
 from shapecheck.rule import Computed, Fix, Resize
 
 _MODES = ("kv_head", "batch", None)
@@ -117,7 +117,19 @@ def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]
     """Advice that gives the shape of each argument that has another rank."""
 
     def advice(values: Values) -> str | None:
-        wrong = [array for array in arrays if values.get(f"{array.name}_rank", len(array.axes)) != len(array.axes)]
+        wrong = [array for array in arrays if values.get(f"{array.name}_rank", UNKNOWN) not in (UNKNOWN, len(array.axes))]
         return ", ".join(f"{array.name} of shape ({', '.join(array.axes)})" for array in wrong) or None
+
+    return advice
+
+
+def most_tokens(columns: str) -> Callable[[Values], str | None]:
+    """Advice that gives the lengths that a page table with so many columns has room for."""
+
+    def advice(values: Values) -> str | None:
+        pages, page_size = values.get(columns), values.get("page_size")
+        if not isinstance(pages, int) or not isinstance(page_size, int):
+            return None
+        return f"at least 0, at most {pages * page_size} = {columns} * page_size ({pages} * {page_size})"
 
     return advice

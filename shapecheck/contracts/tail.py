@@ -7,7 +7,7 @@ from typing import Any
 
 from shapecheck.measure import Arrays, Measure
 from shapecheck.relation import Relation
-from shapecheck.rule import Rule
+from shapecheck.rule import Example, Rule
 
 _FINITE = "<= 3.4028234663852886e38"
 
@@ -25,6 +25,7 @@ TAIL_RULE = Rule(
     ),
     argument="k_pages",
     silent=True,
+    example=Example({"v_pages, lengths": "v_pages.at[0, 0, 31].set(jnp.nan), lengths"}),
 )
 
 

@@ -43,6 +43,9 @@ ragged_paged_attention(q.astype(jnp.float16), kv, lens, table, starts, count)  #
 ragged_paged_attention(q, kv, lens, table, starts, count, soft_cap=0.0)  #: SC113 violated
 ragged_paged_attention(q, kv, lens, table, starts, count, soft_cap=None, mask_value=None)  #: proven SC113 SC114
 ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=0.0)  #: SC114 violated
+ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=-1.0)  #: SC507 violated
+ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=-1e30)  #: proven SC114
+ragged_paged_attention(q, kv, lens, table, starts, count, mask_value=float("-inf"))  #: SC114 unproven
 ragged_paged_attention(q, kv, lens, table, starts, count, sliding_window=0)  #: SC128 violated
 ragged_paged_attention(q, kv, lens, table, starts, count, sliding_window=4096)  #: proven SC128
 ragged_paged_attention(q, kv, lens, table, starts, count, k_scale=1, v_scale=1)  #: SC129 violated
@@ -89,19 +92,25 @@ ragged_paged_attention(q, kv[:, :1], lens, table, starts, count, num_kv_pages_pe
 some = jnp.array([1, 17], jnp.int32)
 two = jnp.array([2], jnp.int32)
 ids = jnp.array([[0, 1], [2, 3]], jnp.int32)
-ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC401 SC402 SC403 SC404
+ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC401 SC402 SC403 SC404 SC405 SC406 SC408
 ragged_paged_attention(q, kv, some, ids[:, :1], jnp.array([0, 1, 2], jnp.int32), two)  #: SC401 violated
-ragged_paged_attention(q, kv, some, ids[:, :1], jnp.array([0, 1, 2], jnp.int32), jnp.array([1], jnp.int32))  #: SC401 unproven
+ragged_paged_attention(q, kv, some, ids[:, :1], jnp.array([0, 1, 2], jnp.int32), jnp.array([1], jnp.int32))  #: proven SC401
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), jnp.array([3], jnp.int32))  #: SC403 violated
 ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 65], jnp.int32), two)  #: SC404 SC405 violated
-ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: SC405 unproven
-ragged_paged_attention(q, kv, some + 15, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC405
-ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC406
+ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 65], jnp.int32), jnp.array([1], jnp.int32))  #: proven SC404 SC405
+ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 18], jnp.int32), two)  #: proven SC405
+ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 19], jnp.int32), two)  #: SC405 violated
+ragged_paged_attention(q, kv, some + 15, ids, jnp.array([0, 16, 8], jnp.int32), two)  #: SC408 violated
+ragged_paged_attention(q, kv, some + 15, ids, jnp.array([1, 2, 3], jnp.int32), two)  #: SC408 violated
+ragged_paged_attention(q, kv, some + 15, ids, jnp.array([0, 16, 8], jnp.int32), jnp.array([1], jnp.int32))  #: proven SC408
 ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), two)  #: SC406 violated
 ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), jnp.array([1], jnp.int32))  #: SC406 unproven
+ragged_paged_attention(q, kv, some, ids, jnp.array([0, 1, 2], jnp.int32), two - 2)  #: SC406 unproven
 ragged_paged_attention(q, kv, some - 1, ids, jnp.array([0, 0, 0], jnp.int32), two)  #: SC406 unproven
 front_door(q, kv, some - 1, ids, jnp.array([0, 0, 2], jnp.int32), two, implementation="xla")  #: proven SC401
-ragged_paged_attention(q, kv, some + 15, ids + 30, jnp.array([0, 1, 2], jnp.int32), two)  #: SC402 unproven
+ragged_paged_attention(q, kv, some + 15, ids + 30, jnp.array([0, 1, 2], jnp.int32), two)  #: SC402 violated
+ragged_paged_attention(q, kv, jnp.array([17, 16], jnp.int32), jnp.array([[0, 1], [2, 32]], jnp.int32), jnp.array([0, 1, 2], jnp.int32), two)  #: proven SC402
+ragged_paged_attention(q, kv, jnp.array([17, 17], jnp.int32), jnp.array([[0, 1], [2, 32]], jnp.int32), jnp.array([0, 1, 2], jnp.int32), two)  #: SC402 violated
 ragged_paged_attention(q, kv, jnp.array([17, 32], jnp.int32), ids + 30, jnp.array([0, 1, 2], jnp.int32), two)  #: SC402 violated
 
 # The front door takes what runs without a TPU.

@@ -35,6 +35,9 @@ paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=6 / 2)  #: SC110 v
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=math.gcd(6, 4))  #: proven SC102 SC110
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3, attn_logits_soft_cap=0.0)  #: SC113 violated
 paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3, mask_value=0.0)  #: SC114 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3, mask_value=-1.0)  #: SC507 violated
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3, mask_value=-1e4)  #: proven SC114
+paged_attention(q, kv, kv, lens, idx, pages_per_compute_block=3, mask_value=float("-inf"))  #: proven SC114
 paged_attention(q, kv, kv, lens.astype(jnp.int16), idx, pages_per_compute_block=3)  #: SC107 violated
 paged_attention(q, kv, kv, lens, idx.astype(jnp.int16), pages_per_compute_block=3)  #: SC108 violated
 paged_attention(q, kv, kv, np.asarray([1, 2]), np.zeros((2, 6), np.int64), pages_per_compute_block=3)  #: proven SC107 SC108

@@ -1,0 +1,1 @@
+"""The language server, `shapecheck lsp`: what it needs besides comes with the extra `lsp`."""

@@ -1,0 +1,74 @@
+"""A softmax over tokens that takes in one block of them after the other, as the kernels do, and the arithmetic around it.
+
+Everything is float32. Trip counts are fixed, and blocks that are not needed are skipped: a loop that stops there could not be
+differentiated in reverse. The backward pass computes a block again: to keep them all would be to gather the whole cache.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+# GPUs and TPUs would otherwise round the operands of a float32 product to 10 or fewer bits.
+einsum = functools.partial(jnp.einsum, precision=lax.Precision.HIGHEST, preferred_element_type=jnp.float32)
+
+
+def capped(logits: jax.Array, soft_cap: float | None) -> jax.Array:
+    return logits if soft_cap is None else soft_cap * jnp.tanh(logits / soft_cap)
+
+
+class Softmax(NamedTuple):
+    """A softmax over the tokens seen so far: `[...]` of each query, `weighted` with `head_dim` after it."""
+
+    top: jax.Array
+    total: jax.Array
+    weighted: jax.Array
+
+    def with_block(self, logits: jax.Array, values: jax.Array, product: str) -> Softmax:
+        """Take in one block of tokens.
+
+        Args:
+            logits: `[..., tokens]`.
+            values: of each token, in some order of axes.
+            product: how `einsum` weighs them: `[..., head_dim]` is what must come out.
+        """
+        # The result does not depend on `top`, which only keeps exp in range: no gradient need pass through it.
+        top = lax.stop_gradient(jnp.maximum(self.top, logits.max(axis=-1)))
+        kept = jnp.exp(self.top - top)
+        weights = jnp.exp(logits - top[..., None])
+        return Softmax(
+            top,
+            kept * self.total + weights.sum(axis=-1),
+            kept[..., None] * self.weighted + einsum(product, weights, values),
+        )
+
+
+def over_blocks(
+    queries: jax.Array,
+    count: int,
+    is_needed: Callable[[jax.Array], jax.Array],
+    take_in: Callable[[jax.Array, Softmax], Softmax],
+) -> jax.Array:
+    """Return the weighted mean of the values, like `queries` `[..., head_dim]`; 0 where no token was seen.
+
+    Args:
+        queries: only their shape matters, and how they are sharded.
+        count: how many blocks there are.
+        is_needed: says of the index of a block whether it holds anything.
+        take_in: returns the softmax with that block.
+    """
+
+    @functools.partial(jax.checkpoint, prevent_cse=False)
+    def step(index: jax.Array, softmax: Softmax) -> Softmax:
+        return lax.cond(is_needed(index), take_in, lambda _, softmax: softmax, index, softmax)
+
+    # The lowest finite number and not -inf: infinities differ by NaN.
+    rows = jnp.zeros_like(queries[..., 0])
+    nothing_seen = Softmax(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(queries))
+    _, total, weighted = lax.fori_loop(0, count, step, nothing_seen)
+    return weighted / jnp.where(total > 0, total, 1)[..., None]

@@ -1,0 +1,1 @@
+"""How Hypothesis draws calls of each kernel, for `shapecheck.testing`."""
