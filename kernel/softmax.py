@@ -29,6 +29,13 @@ class Softmax(NamedTuple):
     total: jax.Array
     weighted: jax.Array
 
+    @classmethod
+    def of_nothing(cls, queries: jax.Array) -> Softmax:
+        """Of the queries, `[..., head_dim]`, only their shape matters, and how they are sharded."""
+        rows = jnp.zeros_like(queries[..., 0])
+        # The lowest finite number and not -inf: infinities differ by NaN.
+        return cls(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(queries))
+
     def with_block(self, logits: jax.Array, values: jax.Array, product: str) -> Softmax:
         """Take in one block of tokens.
 
@@ -46,6 +53,10 @@ class Softmax(NamedTuple):
             kept * self.total + weights.sum(axis=-1),
             kept[..., None] * self.weighted + einsum(product, weights, values),
         )
+
+    def mean(self) -> jax.Array:
+        """Return the weighted mean of the values, 0 where no token was seen."""
+        return self.weighted / jnp.where(self.total > 0, self.total, 1)[..., None]
 
 
 def over_blocks(
@@ -67,8 +78,4 @@ def over_blocks(
     def step(index: jax.Array, softmax: Softmax) -> Softmax:
         return lax.cond(is_needed(index), take_in, lambda _, softmax: softmax, index, softmax)
 
-    # The lowest finite number and not -inf: infinities differ by NaN.
-    rows = jnp.zeros_like(queries[..., 0])
-    nothing_seen = Softmax(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(queries))
-    _, total, weighted = lax.fori_loop(0, count, step, nothing_seen)
-    return weighted / jnp.where(total > 0, total, 1)[..., None]
+    return lax.fori_loop(0, count, step, Softmax.of_nothing(queries)).mean()
