@@ -166,7 +166,7 @@ def _(parameters: _Parameters, primals: Any, tangents: Any) -> tuple[Any, Any]:
         read = [pool_and_pages_of(pool, block.page_ids) for pool in sums.pools]
         moved = iter(tangent for _, tangent in read)
         page_tangents = [
-            next(moved) if is_float else np.zeros(leaf.shape, jax.dtypes.float0)
+            next(moved).astype(leaf.dtype) if is_float else np.zeros(leaf.shape, jax.dtypes.float0)
             for is_float, leaf in zip(of_floats, jax.tree.leaves(pages), strict=True)
         ]
         _, (total, weighted) = jax.jvp(weigh, (queries, pages), (tangents[0], structure.unflatten(page_tangents)))
@@ -177,7 +177,9 @@ def _(parameters: _Parameters, primals: Any, tangents: Any) -> tuple[Any, Any]:
         is_needed = index * parameters.pages_per_compute_block * page_size < longest
         return lax.cond(is_needed, take_in, lambda _, sums: sums, index, sums)
 
-    moving = [leaf for is_float, leaf in zip(of_floats, leaves, strict=True) if is_float]
+    # In a `shard_map` what is handed on varies over the same axes as what it meets, from the start; hence the empty sum.
+    nothing = lax.stop_gradient(log_total[:0].sum())
+    moving = [leaf.astype(jnp.float32) + nothing for is_float, leaf in zip(of_floats, leaves, strict=True) if is_float]
     sums = _Tangents(moving, jnp.zeros_like(log_total), jnp.zeros_like(mean))
     _, total, weighted = lax.fori_loop(0, blocks, step, sums)
     return (mean, log_total), (weighted - mean * total[..., None], total)
