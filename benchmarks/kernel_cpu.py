@@ -24,14 +24,14 @@ import kernel
 from shapecheck.plan import largest_divisor
 
 _NUM_Q_HEADS, _NUM_KV_HEADS, _HEAD_DIM, _PAGE_SIZE = 8, 2, 128, 16  # a quarter of an 8B Llama: what one of four chips holds
-_BLOCK = 512  # tokens of a compute block at most
+_BLOCK = 256  # tokens of a compute block at most
 
 Arrays: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
 Attend: TypeAlias = Callable[..., jax.Array]
 
 
 class Measured(NamedTuple):
-    """What one function took for one problem: milliseconds, and MiB besides arguments and result; None where it was left out."""
+    """What one function took for one problem: milliseconds, and MiB besides arguments and result."""
 
     milliseconds: float
     mebibytes: float
@@ -87,14 +87,15 @@ def problem(batch_size: int, context: int, filled: float, dtype: jnp.dtype) -> A
     )
 
 
-def measure(arrays: Arrays, rounds: int) -> dict[str, Measured]:
-    """Compile and time every way, in turn in each round; the fastest turn counts."""
+def measure(arrays: Arrays, rounds: int, seconds: float) -> dict[str, Measured]:
+    """Compile and time every way, in turn in each round, for that many rounds and seconds at least; the fastest turn counts."""
     compiled = {name: jax.jit(attend).lower(*arrays).compile() for name, attend in WAYS.items()}
     results = [np.asarray(run(*arrays), np.float32) for run in compiled.values()]
     for result in results[1:]:
         np.testing.assert_allclose(result, results[0], atol=0.02, rtol=0.02)
     took: dict[str, list[float]] = {name: [] for name in compiled}
-    for _ in range(rounds):
+    end = time.perf_counter() + seconds
+    while len(took[next(iter(WAYS))]) < rounds or time.perf_counter() < end:
         for name, run in compiled.items():
             start = time.perf_counter()
             run(*arrays).block_until_ready()
@@ -111,14 +112,14 @@ def gathered_bytes(batch_size: int, context: int, dtype: jnp.dtype) -> int:
     return elements * (2 * dtype.itemsize + 4)
 
 
-def table(filled: float, sizes: Sequence[tuple[int, int]], dtype: jnp.dtype, rounds: int) -> None:
+def table(filled: float, sizes: Sequence[tuple[int, int]], dtype: jnp.dtype, rounds: int, seconds: float) -> None:
     """Print the times, and memory, for rows that fill `filled` of their pages."""
     ours_, *others = WAYS
     print(f"\n{filled:.0%} of each row's pages are filled, {dtype}\n")
     print("| batch | context | " + " | ".join(f"{name}, ms | MiB" for name in WAYS) + " | times faster |")
     print("| ---: | ---: |" + " ---: | ---: |" * len(WAYS) + " ---: |")
     for batch_size, context in sizes:
-        found = measure(problem(batch_size, context, filled, dtype), rounds)
+        found = measure(problem(batch_size, context, filled, dtype), rounds, seconds)
         ratio = min(found[name].milliseconds for name in others) / found[ours_].milliseconds
         cells = [f"{found[name].milliseconds:.2f} | {found[name].mebibytes:.1f}" for name in WAYS]
         print(f"| {batch_size} | {context} | " + " | ".join(cells) + f" | {ratio:.1f} |", flush=True)
@@ -130,7 +131,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 64], help="rows")
     parser.add_argument("--filled", type=float, nargs="+", default=[1.0, 0.125], help="how much of each row is filled")
     parser.add_argument("--dtype", default="bfloat16", help="of the query and the pages (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=7, help="how often each way takes a turn (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=7, help="how often each way takes a turn, at least (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of taking turns, at least (default: %(default)s)")
     parser.add_argument("--memory", type=float, default=10.0, help="GiB that a problem may take (default: %(default)s)")
     options = parser.parse_args()
     dtype = jnp.dtype(options.dtype)
@@ -139,7 +141,7 @@ def main() -> None:
         print("left out, as it may take more than --memory: batch {}, context {}".format(*size))
         sizes.remove(size)
     for filled in options.filled:
-        table(filled, sizes, dtype, options.rounds)
+        table(filled, sizes, dtype, options.rounds, options.seconds)
 
 
 if __name__ == "__main__":
