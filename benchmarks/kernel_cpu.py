@@ -1,4 +1,4 @@
-"""Measure paged attention on this machine's CPU, side by side with what people use there, and print the tables of benchmarks/README.md.
+"""Measure paged attention on this machine's CPU beside what people use there, and print the tables of benchmarks/README.md.
 
     python benchmarks/kernel_cpu.py                  # every size, as long as it fits into --memory
     python benchmarks/kernel_cpu.py --contexts 1024 8192 --batches 1 8
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -39,9 +39,7 @@ class Measured(NamedTuple):
 
 def ours(q: jax.Array, k_pages: jax.Array, v_pages: jax.Array, lengths: jax.Array, page_indices: jax.Array) -> jax.Array:
     pages_per_compute_block = largest_divisor(page_indices.shape[1], at_most=_BLOCK // _PAGE_SIZE)
-    return kernel.paged_attention(
-        q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=pages_per_compute_block
-    )
+    return kernel.paged_attention(q, k_pages, v_pages, lengths, page_indices, pages_per_compute_block=pages_per_compute_block)
 
 
 def _gathered(pages: jax.Array, page_indices: jax.Array) -> jax.Array:
@@ -100,10 +98,8 @@ def measure(arrays: Arrays, rounds: int, seconds: float) -> dict[str, Measured]:
             start = time.perf_counter()
             run(*arrays).block_until_ready()
             took[name].append(time.perf_counter() - start)
-    return {
-        name: Measured(min(took[name]) * 1e3, run.memory_analysis().temp_size_in_bytes / 2**20)
-        for name, run in compiled.items()
-    }
+    memory: dict[str, Any] = {name: run.memory_analysis() for name, run in compiled.items()}
+    return {name: Measured(min(took[name]) * 1e3, memory[name].temp_size_in_bytes / 2**20) for name in compiled}
 
 
 def gathered_bytes(batch_size: int, context: int, dtype: jnp.dtype) -> int:
@@ -127,7 +123,9 @@ def table(filled: float, sizes: Sequence[tuple[int, int]], dtype: jnp.dtype, rou
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--contexts", type=int, nargs="+", default=[1024, 4096, 16384, 65536], help="tokens of a page table's row")
+    parser.add_argument(
+        "--contexts", type=int, nargs="+", default=[1024, 4096, 16384, 65536], help="tokens of a page table's row"
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 64], help="rows")
     parser.add_argument("--filled", type=float, nargs="+", default=[1.0, 0.125], help="how much of each row is filled")
     parser.add_argument("--dtype", default="bfloat16", help="of the query and the pages (default: %(default)s)")

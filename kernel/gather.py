@@ -4,7 +4,7 @@ JAX's derivative of a gather is a whole pool of zeros with something added to it
 """
 
 # JAX types some of its functions in part: what they are, and give, is unknown to pyright.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _add_pages(pool: jax.Array, pages: jax.Array, page_ids: jax.Array) -> list[j
 
 
 def _linear(name: str, function: Callable[..., list[jax.Array]]) -> Any:
-    """Return a primitive, linear in all of its arguments but the last, `page_ids`; each of them may have `batch_dims` in front."""
+    """Return a primitive, linear in all arguments but the last, `page_ids`; each may have `batch_dims` in front."""
 
     def run(*arguments: jax.Array, batch_dims: int) -> list[jax.Array]:
         batched = function

@@ -4,6 +4,9 @@ The queries of the batch are cut into groups that belong to one sequence each. O
 pages: one block of them is all that is ever gathered, and none past the sequence's length.
 """
 
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import NamedTuple

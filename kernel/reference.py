@@ -5,7 +5,7 @@ block of each row, and none past the longest one.
 """
 
 # JAX types some of its functions in part: what they are, and give, is unknown to pyright.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class _Block(NamedTuple):
         return jnp.where(self.valid[..., None, :, None], tokens, 0).astype(jnp.float32)
 
     def logits(self, queries: jax.Array, keys: Pages, soft_cap: float | None) -> jax.Array:
-        logits = capped(einsum("...hgd,...htd->...hgt", queries, self.tokens(keys)), soft_cap)
-        return logits + self.bias[..., None, None, :]
+        logits = einsum("...htd,...hgd->...htg", self.tokens(keys), queries)  # a third faster on CPUs than "...hgt"
+        return capped(logits.swapaxes(-1, -2), soft_cap) + self.bias[..., None, None, :]
 
 
 _WEIGHED = "...hgt,...htd->...hgd"  # how the values of tokens are weighed
@@ -128,7 +128,8 @@ def _attend(
         softmax = lax.fori_loop(0, count, take_in, Softmax.of_nothing(query))
         return softmax.mean(), jnp.where(softmax.total > 0, softmax.top + jnp.log(softmax.total), 0)
 
-    return lax.map(attend_row, (queries, lengths, page_indices))
+    found: tuple[jax.Array, jax.Array] = lax.map(attend_row, (queries, lengths, page_indices))
+    return found
 
 
 class _Tangents(NamedTuple):
@@ -143,8 +144,8 @@ class _Tangents(NamedTuple):
 def _(parameters: _Parameters, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """Sum the tangents of all blocks; as the sum of all weights is known, a block does not depend on the others.
 
-    The trip count is fixed, and blocks that are not needed are skipped: a loop that stops there could not be transposed. Transposed,
-    it computes a block again: to keep them all would be to gather the whole cache.
+    The trip count is fixed, and blocks that are not needed are skipped: a loop that stops there could not be transposed. The
+    transposed loop computes a block again: to keep them all would be to gather the whole cache.
     """
     queries, pools, lengths, page_indices = primals
     mean, log_total = _attend(parameters, *primals)
@@ -169,13 +170,14 @@ def _(parameters: _Parameters, primals: Any, tangents: Any) -> tuple[Any, Any]:
             next(moved).astype(leaf.dtype) if is_float else np.zeros(leaf.shape, jax.dtypes.float0)
             for is_float, leaf in zip(of_floats, jax.tree.leaves(pages), strict=True)
         ]
-        _, (total, weighted) = jax.jvp(weigh, (queries, pages), (tangents[0], structure.unflatten(page_tangents)))
+        _, (total, weighted) = jax.jvp(weigh, (queries, pages), (tangents[0], jax.tree.unflatten(structure, page_tangents)))
         return _Tangents([pool for pool, _ in read], sums.total + total, sums.weighted + weighted)
 
     @functools.partial(jax.checkpoint, prevent_cse=False)
     def step(index: jax.Array, sums: _Tangents) -> _Tangents:
         is_needed = index * parameters.pages_per_compute_block * page_size < longest
-        return lax.cond(is_needed, take_in, lambda _, sums: sums, index, sums)
+        after: _Tangents = lax.cond(is_needed, take_in, _unchanged, index, sums)
+        return after
 
     # In a `shard_map` what is handed on varies over the same axes as what it meets, from the start; hence the empty sum.
     nothing = lax.stop_gradient(log_total[:0].sum())
@@ -183,3 +185,7 @@ def _(parameters: _Parameters, primals: Any, tangents: Any) -> tuple[Any, Any]:
     sums = _Tangents(moving, jnp.zeros_like(log_total), jnp.zeros_like(mean))
     _, total, weighted = lax.fori_loop(0, blocks, step, sums)
     return (mean, log_total), (weighted - mean * total[..., None], total)
+
+
+def _unchanged(_: jax.Array, sums: _Tangents) -> _Tangents:
+    return sums

@@ -1,8 +1,10 @@
 """A softmax over tokens that takes in one block of them after the other, as the kernels do, and the arithmetic around it.
 
-Everything is float32. Trip counts are fixed, and blocks that are not needed are skipped: a loop that stops there could not be
-differentiated in reverse. The backward pass computes a block again: to keep them all would be to gather the whole cache.
+Everything is float32.
 """
+
+# JAX types some of its functions in part: what they are, and give, is unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -67,6 +69,9 @@ def over_blocks(
 ) -> jax.Array:
     """Return the weighted mean of the values, like `queries` `[..., head_dim]`; 0 where no token was seen.
 
+    The trip count is fixed, and blocks that are not needed are skipped: a loop that stops there could not be differentiated in
+    reverse. The backward pass computes a block again: to keep them all would be to gather the whole cache.
+
     Args:
         queries: only their shape matters, and how they are sharded.
         count: how many blocks there are.
@@ -76,6 +81,12 @@ def over_blocks(
 
     @functools.partial(jax.checkpoint, prevent_cse=False)
     def step(index: jax.Array, softmax: Softmax) -> Softmax:
-        return lax.cond(is_needed(index), take_in, lambda _, softmax: softmax, index, softmax)
+        after: Softmax = lax.cond(is_needed(index), take_in, _unchanged, index, softmax)
+        return after
 
-    return lax.fori_loop(0, count, step, Softmax.of_nothing(queries)).mean()
+    seen: Softmax = lax.fori_loop(0, count, step, Softmax.of_nothing(queries))
+    return seen.mean()
+
+
+def _unchanged(_: jax.Array, softmax: Softmax) -> Softmax:
+    return softmax
