@@ -1,5 +1,6 @@
 """The XLA implementation: right where JAX's kernel is not, in bounded memory, and differentiable."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -259,3 +260,23 @@ def test_any_geometry(geometry: dict[str, Any], dtype: str, is_quantized: bool, 
     out = paged_attention_xla(*call, mask_value=-1e30, attn_logits_soft_cap=soft_cap, pages_per_compute_block=block)
     assert out.dtype == dtype
     assert_resolved(out, attention(sequences, soft_cap))
+
+
+@pytest.mark.parametrize("ways", [(jax.jacfwd, jax.jacfwd), (jax.jacfwd, jax.jacrev), (jax.jacrev, jax.jacrev)])
+def test_second_derivatives(ways: Any) -> None:
+    """Of two rows that share a page, in every order of forward and reverse mode."""
+    call = paged(_small([3, 4], tokens=4, num_kv_heads=1, group=2, head_dim=2), 2)
+    call = call._replace(page_indices=np.asarray([[0, 1], [0, 2]], np.int32))
+
+    def hessian(attend: Any) -> Any:
+        def loss(*arrays: Any) -> Any:
+            return jnp.sin(attend(Call(*arrays, *call[3:]))).sum()
+
+        return ways[0](ways[1](loss, (0, 1, 2)), (0, 1, 2))(*call[:3])
+
+    ours = hessian(functools.partial(_attend, pages_per_compute_block=1))
+    jax.tree.map(
+        functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-5),
+        ours,
+        hessian(lambda call: _dense_attention(call, None)),
+    )
