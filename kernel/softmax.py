@@ -1,7 +1,6 @@
 """A softmax over tokens that takes in one block of them after the other, as the kernels do, and the arithmetic around it.
 
-Everything is float32. Trip counts are fixed, and blocks that are not needed are skipped: a loop that stops there could not be
-differentiated in reverse. The backward pass computes a block again: to keep them all would be to gather the whole cache.
+Everything is float32.
 """
 
 # JAX types some of its functions in part: what they are, and give, is unknown to pyright.
@@ -32,6 +31,13 @@ class Softmax(NamedTuple):
     total: jax.Array
     weighted: jax.Array
 
+    @classmethod
+    def of_nothing(cls, queries: jax.Array) -> Softmax:
+        """Of the queries, `[..., head_dim]`, only their shape matters, and how they are sharded."""
+        rows = jnp.zeros_like(queries[..., 0])
+        # The lowest finite number and not -inf: infinities differ by NaN.
+        return cls(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(queries))
+
     def with_block(self, logits: jax.Array, values: jax.Array, product: str) -> Softmax:
         """Take in one block of tokens.
 
@@ -50,6 +56,10 @@ class Softmax(NamedTuple):
             kept[..., None] * self.weighted + einsum(product, weights, values),
         )
 
+    def mean(self) -> jax.Array:
+        """Return the weighted mean of the values, 0 where no token was seen."""
+        return self.weighted / jnp.where(self.total > 0, self.total, 1)[..., None]
+
 
 def over_blocks(
     queries: jax.Array,
@@ -58,6 +68,9 @@ def over_blocks(
     take_in: Callable[[jax.Array, Softmax], Softmax],
 ) -> jax.Array:
     """Return the weighted mean of the values, like `queries` `[..., head_dim]`; 0 where no token was seen.
+
+    The trip count is fixed, and blocks that are not needed are skipped: a loop that stops there could not be differentiated in
+    reverse. The backward pass computes a block again: to keep them all would be to gather the whole cache.
 
     Args:
         queries: only their shape matters, and how they are sharded.
@@ -71,11 +84,8 @@ def over_blocks(
         after: Softmax = lax.cond(is_needed(index), take_in, _unchanged, index, softmax)
         return after
 
-    # The lowest finite number and not -inf: infinities differ by NaN.
-    rows = jnp.zeros_like(queries[..., 0])
-    nothing_seen = Softmax(rows + jnp.finfo(jnp.float32).min, rows, jnp.zeros_like(queries))
-    seen: Softmax = lax.fori_loop(0, count, step, nothing_seen)
-    return seen.weighted / jnp.where(seen.total > 0, seen.total, 1)[..., None]
+    seen: Softmax = lax.fori_loop(0, count, step, Softmax.of_nothing(queries))
+    return seen.mean()
 
 
 def _unchanged(_: jax.Array, softmax: Softmax) -> Softmax:

@@ -1,5 +1,6 @@
 """The XLA implementation: right where JAX's kernel is not, in bounded memory, and differentiable."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -118,14 +119,20 @@ def test_the_mask_value_is_the_kernels(mask_value: float) -> None:
     np.testing.assert_allclose(attend_with_xla(options, *call), kernel, rtol=0.05, atol=0.05)
 
 
-def _pieces(jaxpr: Any) -> Iterator[Any]:
-    """Yield the type of whatever the program computes, loop bodies and branches included."""
+def _equations(jaxpr: Any, inside: tuple[str, ...] = ()) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Yield whatever the program computes, each with the names of the loops, branches and calls that it stands in."""
     for equation in jaxpr.eqns:
-        yield from (variable.aval for variable in equation.outvars)
+        yield equation, inside
         for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "eqns")):
             inner = getattr(parameter, "jaxpr", parameter)
             if hasattr(inner, "eqns"):
-                yield from _pieces(inner)
+                yield from _equations(inner, (*inside, equation.primitive.name))
+
+
+def _largest(jaxpr: Any) -> int:
+    """Return the size of the largest array that is computed; a barrier hands on what there is."""
+    equations = (equation for equation, _ in _equations(jaxpr) if equation.primitive.name != "optimization_barrier")
+    return max(variable.aval.size for equation in equations for variable in equation.outvars)
 
 
 def _long(dtype: str = "float32", is_quantized: bool = False) -> Call:
@@ -135,22 +142,32 @@ def _long(dtype: str = "float32", is_quantized: bool = False) -> Call:
     return call._replace(page_indices=np.tile(call.page_indices, 16))
 
 
-_LONG_BLOCK = 2 * 2 * BLOCK * PAGE_SIZE * 64  # batch_size * num_kv_heads * tokens * head_dim
+_LONG_BLOCK = 2 * BLOCK * PAGE_SIZE * 64  # of one row: num_kv_heads * tokens * head_dim
 
 
 @pytest.mark.parametrize("is_quantized", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_no_more_than_one_block_is_gathered(dtype: str, is_quantized: bool) -> None:
     call = _long(dtype, is_quantized)
-    assert max(piece.size for piece in _pieces(jax.make_jaxpr(_attend)(call).jaxpr)) == _LONG_BLOCK
+    assert _largest(jax.make_jaxpr(_attend)(call).jaxpr) == _LONG_BLOCK
     compiled = jax.jit(_attend).lower(call).compile()
-    assert compiled.memory_analysis().temp_size_in_bytes < 3 * 4 * _LONG_BLOCK  # in float32: K, V, and what is small
+    assert compiled.memory_analysis().temp_size_in_bytes < 5 * 4 * _LONG_BLOCK  # in float32: K, V, and the queries
 
 
-def test_the_gradient_gathers_no_more_either() -> None:
-    call = _long()
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_gradient_makes_no_pool_but_the_result(dtype: str) -> None:
+    """In the loop, pages are added to the gradient in place: otherwise the time would be the square of the length."""
+    call = _long(dtype)
     gradient = jax.grad(lambda *arrays: _attend(Call(*arrays, *call[3:])).sum(), argnums=(0, 1, 2))
-    assert max(piece.size for piece in _pieces(jax.make_jaxpr(gradient)(*call[:3]).jaxpr)) == call.k_pages.size
+    program = jax.make_jaxpr(gradient)(*call[:3]).jaxpr
+    assert _largest(program) == call.k_pages.size
+    pools = {
+        equation.primitive.name
+        for equation, inside in _equations(program)
+        if "scan" in inside and any(variable.aval.size == call.k_pages.size for variable in equation.outvars)
+    }
+    assert "add_pages" in pools
+    assert pools <= {"add_pages", "cond", "optimization_barrier", "remat2", "checkpoint"}
 
 
 def _dense_attention(call: Call, soft_cap: float | None) -> jax.Array:
@@ -191,11 +208,23 @@ def test_garbage_does_not_reach_gradients() -> None:
     assert not np.any(gradients[0][0])
 
 
-def test_the_longest_row_decides_how_far_it_goes() -> None:
+def _gathers(function: Any, *arguments: Any) -> list[tuple[str, ...]]:
+    equations = _equations(jax.make_jaxpr(function)(*arguments).jaxpr)
+    return [inside for equation, inside in equations if equation.primitive.name == "gather"]
+
+
+def test_a_row_goes_as_far_as_its_length() -> None:
     """A program for long tables takes no longer for short rows: past them, nothing is computed."""
-    program = str(jax.make_jaxpr(_attend)(_long()))
-    assert program.count("cond[") == 1
-    assert program.index("cond[") < program.index("gather[")
+    gathers = _gathers(_attend, _long())
+    assert len(gathers) == 2
+    assert all([name for name in inside if name in ("scan", "while")] == ["scan", "while"] for inside in gathers)
+
+
+def test_the_derivative_goes_as_far_as_the_longest_row() -> None:
+    call = _long()
+    gathers = _gathers(jax.grad(lambda q: _attend(call._replace(q=q)).sum()), call.q)
+    assert len(gathers) > 2
+    assert all("while" in inside or "cond" in inside for inside in gathers)
 
 
 @st.composite
@@ -231,3 +260,23 @@ def test_any_geometry(geometry: dict[str, Any], dtype: str, is_quantized: bool, 
     out = paged_attention_xla(*call, mask_value=-1e30, attn_logits_soft_cap=soft_cap, pages_per_compute_block=block)
     assert out.dtype == dtype
     assert_resolved(out, attention(sequences, soft_cap))
+
+
+@pytest.mark.parametrize("ways", [(jax.jacfwd, jax.jacfwd), (jax.jacfwd, jax.jacrev), (jax.jacrev, jax.jacrev)])
+def test_second_derivatives(ways: Any) -> None:
+    """Of two rows that share a page, in every order of forward and reverse mode."""
+    call = paged(_small([3, 4], tokens=4, num_kv_heads=1, group=2, head_dim=2), 2)
+    call = call._replace(page_indices=np.asarray([[0, 1], [0, 2]], np.int32))
+
+    def hessian(attend: Any) -> Any:
+        def loss(*arrays: Any) -> Any:
+            return jnp.sin(attend(Call(*arrays, *call[3:]))).sum()
+
+        return ways[0](ways[1](loss, (0, 1, 2)), (0, 1, 2))(*call[:3])
+
+    ours = hessian(functools.partial(_attend, pages_per_compute_block=1))
+    jax.tree.map(
+        functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-5),
+        ours,
+        hessian(lambda call: _dense_attention(call, None)),
+    )
