@@ -38,8 +38,17 @@ def consistent(known: Iterable[Formula]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _consistent(known: tuple[Formula, ...]) -> bool:
-    return _settled(known) is not None
+def _consistent(known: tuple[Formula, ...], splits: int = MAX_SPLITS) -> bool:
+    settled = _settled(known)
+    if settled is None:
+        return False
+    either = [formula for formula in settled if _is_disjunction(formula)]
+    if not splits or len(either) < 2 or sum(map(formulas.size, settled)) > _MAX_SIZE:  # one alone contradicts nothing
+        return True
+    condition = next((leaf for leaf in formulas.leaves(either[0]) if Facts(settled).decide(leaf) is None), None)
+    if condition is None:
+        return True
+    return any(_consistent((*settled, each), splits - 1) for each in (condition, invert(condition)))
 
 
 def _compatible(known: Iterable[Formula]) -> bool:
