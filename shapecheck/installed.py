@@ -83,7 +83,7 @@ def install(watch: Watch | None = None) -> Installation:
             if watch is not None:
                 for path, function in _front_doors.items():
                     if path not in _installed:
-                        _installed[path] = _Installed(path, function, vars(function)["__contract__"])
+                        _installed[path] = _Installed(path, function, function.__contract__)
         except BaseException:
             holder.uninstall()
             raise
@@ -104,7 +104,7 @@ def front_door(function: _Function) -> _Function:
     with _lock:
         _front_doors[path] = function
         if any(holder.watch is not None for holder in _holders):
-            _installed[path] = _Installed(path, function, vars(function)["__contract__"])
+            _installed[path] = _Installed(path, _front_doors[path], _front_doors[path].__contract__)
     return function
 
 
