@@ -15,6 +15,7 @@ from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention as p
 
 from kernel.reference import paged_attention_xla
 from kernel.transforms import per_platform, transformable
+from shapecheck.installed import handing_on
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def attend_with_xla(options: Options, *arrays: Any) -> jax.Array:
 
 def _call_kernel(options: Options, q: jax.Array, *others: Any) -> jax.Array:
     compute_dtype = jnp.float32 if q.dtype == jnp.float64 else q.dtype
-    with jax.enable_x64(False):  # the kernel mixes its own integers with int32 ones
+    with handing_on(), jax.enable_x64(False):  # the kernel mixes its own integers with int32 ones
         out: jax.Array = pallas_paged_attention(q.astype(compute_dtype), *others, **asdict(options))
     return out.astype(q.dtype)
 

@@ -26,6 +26,7 @@ from kernel.split import Split
 from kernel.transforms import Attend
 from shapecheck import contract
 from shapecheck.contracts.paged_attention import PORTABLE_PAGED_ATTENTION
+from shapecheck.installed import front_door
 from shapecheck.values import SETTING
 
 # `Any`: whatever has a shape and a dtype, be it of jax, traced or not, or of numpy.
@@ -48,6 +49,7 @@ _IMPLEMENTATIONS: Final[dict[str, Attend]] = {
 }
 
 
+@front_door
 @contract(PORTABLE_PAGED_ATTENTION)
 def paged_attention(
     q: Float[Any, "batch_size num_q_heads head_dim"],

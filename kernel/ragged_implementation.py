@@ -15,6 +15,7 @@ from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_
 
 from kernel.ragged_reference import ragged_paged_attention_xla
 from kernel.transforms import per_platform, transformable
+from shapecheck.installed import handing_on
 
 _BLOCK_TOKENS = 128  # where no block is given
 
@@ -62,7 +63,7 @@ def _call_kernel(options: Options, q: jax.Array, *others: Any) -> jax.Array:
     given = asdict(options)
     if (options.k_scale is None) != (options.v_scale is None):
         given |= {name: given[name] if given[name] is not None else 1.0 for name in ("k_scale", "v_scale")}
-    with jax.enable_x64(False):  # the kernel mixes its own integers with int32 ones
+    with handing_on(), jax.enable_x64(False):  # the kernel mixes its own integers with int32 ones
         out: jax.Array = pallas_ragged_paged_attention(q.astype(compute_dtype), *others, **given)
     return out.astype(q.dtype)
 

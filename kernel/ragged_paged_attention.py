@@ -16,6 +16,7 @@ from kernel.ragged_implementation import (
 from kernel.transforms import Attend
 from shapecheck import contract
 from shapecheck.contracts.ragged_paged_attention import PORTABLE_RAGGED_PAGED_ATTENTION
+from shapecheck.installed import front_door
 
 _IMPLEMENTATIONS: Final[dict[str, Attend]] = {
     "auto": attend_per_platform,
@@ -24,6 +25,7 @@ _IMPLEMENTATIONS: Final[dict[str, Attend]] = {
 }
 
 
+@front_door
 @contract(PORTABLE_RAGGED_PAGED_ATTENTION)
 def ragged_paged_attention(
     q: Float[Any, "max_num_batched_tokens num_q_heads head_dim"],

@@ -26,6 +26,8 @@ class Call:
         broken: the codes of the rules that it breaks, each with the chips on which it does; none: on every device.
         open: the same for rules of which it cannot be told.
         chips: those that it was judged for.
+        of_front_door: whether it is a call of the function of `kernel`, and not of the kernel itself.
+        by_xla: whether XLA computed it in place of the kernel.
     """
 
     callee: str
@@ -35,6 +37,15 @@ class Call:
     broken: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     open: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     chips: list[str] = field(default_factory=list[str])
+    of_front_door: bool = False
+    by_xla: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"kernel.{self.callee}" if self.of_front_door else self.callee
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.text})"
 
     def judged(self, chip: str, verdicts: Mapping[str, Verdict]) -> None:
         """Note what the rules say of it on a chip."""
@@ -63,13 +74,14 @@ class CallsSeen:
     """Calls that differ in shapes, dtypes or parameters."""
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[str, str], Call] = {}
+        self._calls: dict[str, Call] = {}
 
     def add(self, contract: Contract, geometry: Values, test: str) -> Call:
         """Return what is known of a call, which is seen now by a test."""
         text = _written(contract, geometry)
         plain = {name: value for name, value in geometry.items() if _is_plain(value)}
-        return self._calls.setdefault((contract.name, text), Call(contract.name, text, plain, test))
+        call = Call(contract.name, text, plain, test, of_front_door=contract.elsewhere is not None)
+        return self._calls.setdefault(str(call), call)
 
     def plain(self) -> list[dict[str, Any]]:
         """Return them as what one process can send to another."""
@@ -79,7 +91,7 @@ class CallsSeen:
         """Add what another process has seen."""
         for each in sent:
             call = Call(**each)
-            self._calls.setdefault((call.callee, call.text), call)
+            self._calls.setdefault(str(call), call)
 
     def accepted(self) -> list[Call]:
         return [call for call in self._calls.values() if not call.broken]
@@ -89,10 +101,12 @@ class CallsSeen:
         refused = sum(bool(call.broken) for call in self._calls.values())
         what = f"{len(self._calls)} distinct calls of kernels" if len(self._calls) != 1 else "1 call of a kernel"
         yield f"{what}, {refused} refused" if self._calls else "no call of a kernel that has a contract"
-        for call in sorted(self._calls.values(), key=lambda call: (not call.broken, call.callee, call.text)):
-            yield f"  {call.verdict:<12} {call.callee}({call.text})"
+        for call in sorted(self._calls.values(), key=lambda call: (not call.broken, call.name, call.text)):
+            yield f"  {call.verdict:<12} {call}"
             if call.broken:
                 yield f"               first in {call.test}"
+        for name in dict.fromkeys(call.callee for call in self._calls.values() if call.by_xla):
+            yield f"XLA has computed JAX's {name}, by kernel.{name}: Pallas' interpreter cannot run it"
 
 
 def _written(contract: Contract, geometry: Values) -> str:

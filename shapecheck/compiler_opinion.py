@@ -24,12 +24,21 @@ def opinions(calls: Iterable[Call], chips: Sequence[Chip]) -> list[Opinion]:
     asked: list[tuple[Call, Question]] = []
     for call in calls:
         if (kernel := KERNELS.get(call.callee)) is None:
-            said.append(Opinion(f"  not asked    {call.callee}({call.text}): only calls of {' and '.join(KERNELS)} are compiled"))
+            said.append(Opinion(f"  not asked    {call}: only calls of {' and '.join(KERNELS)} are compiled"))
             continue
+        geometry = call.geometry
+        if call.of_front_door:
+            if not kernel.front_door.uses_tpu(geometry):
+                said.append(Opinion(f"  not asked    {call}: it does not run on a TPU"))
+                continue
+            if kernel.front_door.is_split(geometry):
+                said.append(Opinion(f"  not asked    {call}: what each device gets of it is a call of its own"))
+                continue
+            geometry = kernel.handed_on(geometry)
         try:
-            asked += [(call, Question(kernel, chip, call.geometry)) for chip in chips]
+            asked += [(call, Question(kernel, chip, geometry)) for chip in chips]
         except ValueError as error:
-            said.append(Opinion(f"  not asked    {call.callee}({call.text}): {error}"))
+            said.append(Opinion(f"  not asked    {call}: {error}"))
     try:
         answers = ask([question for _, question in asked], cache=Cache(cache_folder()))
     except CompilerUnavailable as error:
@@ -40,7 +49,5 @@ def opinions(calls: Iterable[Call], chips: Sequence[Chip]) -> list[Opinion]:
             compiled += 1
         else:
             words = answer.words if answer.compiles is False else f"no answer, {answer.words}"
-            said.append(
-                Opinion(f"  {question.chip.name}: {words}: {call.callee}({call.text})\n      {answer.brief}", is_bad=True)
-            )
+            said.append(Opinion(f"  {question.chip.name}: {words}: {call}\n      {answer.brief}", is_bad=True))
     return [Opinion(f"libtpu compiles {compiled} of {len(asked)} calls for {', '.join(chip.name for chip in chips)}"), *said]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from types import CodeType, FunctionType, TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from shapecheck.contract import Contract
 from shapecheck.contracts import CONTRACTS
@@ -22,7 +24,11 @@ KERNELS: Mapping[str, Contract] = {
 }
 """The contract of each function that `install` puts one on, by the path of where it is defined."""
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
 _lock = threading.RLock()
+_front_doors: dict[str, Any] = {}
+_handing_on = ContextVar("_handing_on", default=False)
 _installed: dict[str, _Installed] = {}
 _holders: set[Installation] = set()
 
@@ -66,14 +72,18 @@ def install(watch: Watch | None = None) -> Installation:
     Several installations may be held at the same time; each function has its contract once. This imports JAX.
 
     Args:
-        watch: is called in place of each function, and calls it.
+        watch: is called in place of each function, and calls it; also of each front door, which has its contract anyway.
     """
     with _lock:
         _holders.add(holder := Installation(watch))
         try:
             for path, contract in KERNELS.items():
                 if path not in _installed:
-                    _installed[path] = _Installed(path, contract)
+                    _installed[path] = _Kernel(path, contract)
+            if watch is not None:
+                for path, function in _front_doors.items():
+                    if path not in _installed:
+                        _installed[path] = _Installed(path, function, function.__contract__)
         except BaseException:
             holder.uninstall()
             raise
@@ -88,6 +98,31 @@ def uninstall() -> None:
             _installed.popitem()[1].remove()
 
 
+def front_door(function: _Function) -> _Function:
+    """Let who watches kernels see the calls of a function with a contract that stands before one of `KERNELS`; return it."""
+    path = f"{function.__module__}.{function.__qualname__}"
+    with _lock:
+        _front_doors[path] = function
+        if any(holder.watch is not None for holder in _holders):
+            _installed[path] = _Installed(path, _front_doors[path], _front_doors[path].__contract__)
+    return function
+
+
+@contextmanager
+def handing_on() -> Generator[None]:
+    """Say that what is called here, or is traced, is the kernel behind a front door, whose call has been seen."""
+    token = _handing_on.set(True)
+    try:
+        yield
+    finally:
+        _handing_on.reset(token)
+
+
+def is_handed_on() -> bool:
+    """Say whether the call of a kernel that is watched comes from its front door."""
+    return _handing_on.get()
+
+
 def guarded(path: str) -> Callable[..., Any]:
     """Return what is called in place of a function that has its contract; who is already inside when it is taken off, goes on."""
     installed = _installed.get(path)
@@ -99,20 +134,21 @@ def guarded(path: str) -> Callable[..., Any]:
 
 
 class _Installed:
-    """A function with its contract put on, by giving it other code: what refers to it goes on to refer to it."""
+    """A function whose calls go by `guarded`, by giving it other code: what refers to it goes on to refer to it.
 
-    def __init__(self, path: str, contract: Contract) -> None:
-        self._jitted = _function_at(path)
-        self._function = function = _plain(self._jitted, path)
-        self._code = function.__code__
-        original = FunctionType(self._code, function.__globals__, function.__name__, function.__defaults__)
+    A front door, or anything else that has its contract.
+    """
+
+    def __init__(self, path: str, function: FunctionType, contract: Contract) -> None:
+        self._function = function
+        self._code = code = function.__code__
+        original = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
         original.__kwdefaults__ = function.__kwdefaults__
         original.__annotations__ = function.__annotations__
+        vars(original).update(vars(function))
         self.contract = contract
-        self.checked: Callable[..., Any] = checked(original, contract)
-        vars(function)["__signature__"] = inspect.signature(function)
-        function.__code__ = _code_that_asks(path, self._code)
-        self._forget()
+        self.checked: Callable[..., Any] = original
+        function.__code__ = _code_that_asks(path, code)
 
     def watched_by(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
@@ -122,8 +158,24 @@ class _Installed:
         return watched
 
     def remove(self) -> None:
-        del vars(self._function)["__signature__"]
         self._function.__code__ = self._code
+
+
+class _Kernel(_Installed):
+    """A kernel of JAX, a jit object, on which its contract is put."""
+
+    def __init__(self, path: str, contract: Contract) -> None:
+        self._jitted = _function_at(path)
+        function = _plain(self._jitted, path)
+        signature = inspect.signature(function)
+        super().__init__(path, function, contract)
+        self.checked = checked(self.checked, contract)
+        vars(function)["__signature__"] = signature
+        self._forget()
+
+    def remove(self) -> None:
+        super().remove()
+        del vars(self._function)["__signature__"]
         self._forget()
 
     def _forget(self) -> None:
@@ -146,18 +198,25 @@ def _plain(function: Any, path: str) -> FunctionType:
 
 
 def _code_that_asks(path: str, code: CodeType) -> CodeType:
-    """Return code that hands its arguments on to `guarded(path)`; it says that it is where the other code is."""
+    """Return code that hands its arguments on to `guarded(path)`; it says that it is where the other code is.
+
+    A function takes only code with as many free variables as it has.
+    """
+    free = ", ".join(code.co_freevars)
     source = (
-        "def asking(*args, **kwargs):\n"
-        "    from shapecheck.frames import without_own_frames\n"
-        f"    from {__name__} import guarded\n"
-        "    __tracebackhide__ = True\n"
-        "    try:\n"
-        f"        return guarded({path!r})(*args, **kwargs)\n"
-        "    except Exception as error:\n"
-        "        error.__traceback__ = without_own_frames(error.__traceback__.tb_next)\n"
-        "        raise\n"
+        f"def around({free}):\n"
+        "    def asking(*args, **kwargs):\n"
+        f"        {f'nonlocal {free}' if free else 'pass'}\n"
+        "        from shapecheck.frames import without_own_frames\n"
+        f"        from {__name__} import guarded\n"
+        "        __tracebackhide__ = True\n"
+        "        try:\n"
+        f"            return guarded({path!r})(*args, **kwargs)\n"
+        "        except Exception as error:\n"
+        "            error.__traceback__ = without_own_frames(error.__traceback__.tb_next)\n"
+        "            raise\n"
     )
     module = compile(source, code.co_filename, "exec")
-    (asking,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    (around,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    (asking,) = (each for each in around.co_consts if isinstance(each, CodeType))
     return asking.replace(co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)

@@ -1,11 +1,12 @@
-"""A run of tests in which JAX's kernels have their contracts."""
+"""A run of tests in which JAX's kernels have their contracts, and calls of these and of our front doors are seen."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -16,7 +17,9 @@ from shapecheck import installed, values
 from shapecheck.calls_seen import CallsSeen
 from shapecheck.chip import Chip
 from shapecheck.compiler_opinion import Opinion, opinions
-from shapecheck.contract import Contract
+from shapecheck.contract import ON_TPU, Contract
+from shapecheck.contracts import CONTRACTS
+from shapecheck.decorators import checked
 from shapecheck.error import ContractError, contract_error, violations_of
 from shapecheck.observe import each_element, interpretation
 from shapecheck.outcome import Values
@@ -24,6 +27,9 @@ from shapecheck.rule import Verdict
 
 _OUTPUT = "shapecheck"
 """Where a worker of pytest-xdist puts what it has seen."""
+
+_NOT_INTERPRETED = CONTRACTS["ragged_paged_attention"]
+"""Pallas' interpreter knows no references that are reshaped (JAX 0.10 to 0.12), and this kernel has such."""
 
 
 class Session:
@@ -48,7 +54,9 @@ class Session:
         self._test = nodeid
 
     def watch(self, contract: Contract, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a kernel for a test: noted down, judged for the declared chips, and interpreted where there is no TPU.
+        """Call a kernel for a test, or its front door: noted down, judged for the declared chips, and then run.
+
+        What a front door hands on has been judged there.
 
         Raises:
             ContractError: the call is illegal.
@@ -57,18 +65,21 @@ class Session:
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.apply_defaults()
         _, geometry, _ = next(each_element(contract, bound.arguments))
+        run = _as_it_runs_here(contract, function, geometry)
+        if installed.is_handed_on():
+            return run(*args, **kwargs)
         call = self.seen.add(contract, geometry, self._test)
+        call.by_xla = run is not function and contract is _NOT_INTERPRETED
         errors: list[ContractError] = []
         for chip in self.chips:
-            there = {**geometry, **chip.facts}
+            there = {**geometry, **chip.facts, ON_TPU: contract.uses_tpu(geometry)}
             call.judged(chip.name, contract.judge(there))
             if violations := violations_of(contract, there):
                 errors.append(contract_error(contract, violations, [f"on a {chip.name}, declared for this run"]))
         if errors:
             raise errors[0]
         try:
-            with _interpreted(contract, geometry):
-                return function(*args, **kwargs)
+            return run(*args, **kwargs)
         except ContractError as error:
             call.refused(each.rule.code for each in error.violations)
             raise
@@ -104,14 +115,39 @@ class Session:
             terminalreporter.line(line)
 
 
-def _interpreted(contract: Contract, geometry: Values) -> AbstractContextManager[None]:
-    """Return the setting in which Pallas interprets a kernel, on as many cores as it takes; on a TPU, none.
+def _as_it_runs_here(contract: Contract, function: Callable[..., Any], geometry: Values) -> Callable[..., Any]:
+    """Return the function itself if it is a front door, or the kernel on a TPU; else what runs the kernel."""
+    if contract.elsewhere is not None or (interpretation() is None and import_module("jax").default_backend() == "tpu"):
+        return function
+    if contract is _NOT_INTERPRETED:
+        return _by_xla(function)
+
+    def interpreted(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        with _interpreting(contract, geometry):
+            return function(*args, **kwargs)
+
+    return interpreted
+
+
+@functools.cache
+def _by_xla(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what has XLA compute the kernel that is not interpreted, behind the kernel's own contract."""
+    front_door: Any = inspect.unwrap(import_module("kernel.ragged_paged_attention").ragged_paged_attention)
+
+    @functools.wraps(function)
+    def by_xla(*args: Any, **kwargs: Any) -> Any:
+        return front_door(*args, **kwargs, implementation="xla")
+
+    return checked(by_xla, _NOT_INTERPRETED)
+
+
+def _interpreting(contract: Contract, geometry: Values) -> AbstractContextManager[None]:
+    """Return the setting in which Pallas interprets a kernel, on as many cores as it takes.
 
     Where a test has its own, it stays, but for the cores: with too few, the kernel would wait for the others for ever.
     """
     present = interpretation()
-    if present is None and import_module("jax").default_backend() == "tpu":
-        return nullcontext()
     pltpu: Any = import_module("jax.experimental.pallas.tpu")
     params: Any = present if isinstance(present, pltpu.InterpretParams) else pltpu.InterpretParams()
     cores = max(params.num_cores_or_threads, _cores(contract, geometry))

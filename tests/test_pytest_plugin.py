@@ -209,29 +209,136 @@ def test_good_again():
     run(tests, "--shapecheck=").assert_outcomes(passed=4)
 
 
-def test_the_metadata_of_the_ragged_kernel_are_looked_at(run) -> None:
-    # Pallas' interpreter cannot run this kernel: what is found must be told before it fails.
-    tests = """
+RAGGED = """
 from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
 
-def test_queries():
+
+def attend_ragged(function=ragged_paged_attention, queries=8, **options):
     kv_lens, table = jnp.array([3, 8], jnp.int32), jnp.zeros((2, 2), jnp.int32)
-    starts, count = jnp.array([0, 1, 10], jnp.int32), jnp.array([2], jnp.int32)
-    ragged_paged_attention(
-        jnp.ones((16, 4, 128)), jnp.ones((8, 4, 4, 128)), kv_lens, table, starts, count,
-        num_kv_pages_per_block=2, num_queries_per_block=8,
-    ).block_until_ready()
+    starts, count = jnp.array([0, 1, 1 + queries], jnp.int32), jnp.array([2], jnp.int32)
+    q = jnp.arange(16.0)[:, None, None] * jnp.ones((16, 4, 128))
+    out = function(
+        q, jnp.ones((8, 4, 4, 128)), kv_lens, table, starts, count, num_kv_pages_per_block=2, num_queries_per_block=8, **options
+    )
+    return out.block_until_ready()
 """
-    result = run(tests, "--shapecheck=", "--shapecheck-values")
+
+
+def test_the_metadata_of_the_ragged_kernel_are_looked_at(run) -> None:
+    tests = """
+def test_queries():
+    attend_ragged(queries=9)
+"""
+    result = run(RAGGED + tests, "--shapecheck=", "--shapecheck-values")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "*- what shapecheck found in the arrays -*",
-            "  SC405 queries-beyond-keys: q_len <= kv_len",
-            "        q_len = 9   (cu_q_lens[[]2[]] - cu_q_lens[[]1[]])",
-            "        kv_len = 8   (kv_lens[[]1[]])",
+            "*  SC405 queries-beyond-keys: q_len <= kv_len",
+            "*        q_len = 9   (cu_q_lens[[]2[]] - cu_q_lens[[]1[]])",
+            "*        kv_len = 8   (kv_lens[[]1[]])",
         ]
     )
+
+
+def test_the_ragged_kernel_is_computed_by_xla_where_there_is_no_tpu(run) -> None:
+    tests = """
+def test_legal():
+    out = attend_ragged()
+    assert (out[:9] == 1).all()
+
+def test_with_a_setting_of_its_own():
+    from jax.experimental.pallas import tpu as pltpu
+    with pltpu.force_tpu_interpret_mode():
+        assert (attend_ragged()[:9] == 1).all()
+
+def test_the_contract_is_that_of_the_kernel():
+    with pytest.raises(ValueError, match="SC129 scale-type"):  # which our front door does not have
+        attend_ragged(k_scale=1, v_scale=1)
+"""
+    result = run(RAGGED + tests, "--shapecheck=v5e")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "2 distinct calls of kernels, 1 refused",
+            "  refused: SC129 on v5e ragged_paged_attention(*)",
+            "  legal on v5e ragged_paged_attention(*)",
+            "XLA has computed JAX's ragged_paged_attention, by kernel.ragged_paged_attention: Pallas' interpreter cannot run it",
+        ]
+    )
+
+
+def test_calls_of_our_front_doors_are_judged_for_the_declared_chips(run) -> None:
+    result = run(
+        """
+from kernel import paged_attention
+
+def test_megacore():
+    attend(megacore_mode="kv_head")
+
+def test_block():
+    attend(pages_per_compute_block=3)
+
+def test_legal():
+    attend()
+""",
+        "--shapecheck=v5e,v5p",
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E *  on a v5e, declared for this run",
+            "E *  SC204 megacore-chip: *",
+            "3 distinct calls of kernels, 2 refused",
+            "  refused: SC204 on v5e kernel.paged_attention(*pages_per_compute_block=2, megacore_mode='kv_head')",
+            "               first in test_suite.py::test_megacore",
+            "  refused: SC102 on v5e and v5p kernel.paged_attention(*)",
+            "  legal on v5e, v5p kernel.paged_attention(*)",
+        ]
+    )
+
+
+def test_what_a_front_door_refuses_by_itself_is_listed_and_the_traceback_ends_in_the_call(run) -> None:
+    result = run(
+        """
+import traceback
+from kernel import paged_attention
+
+@pytest.mark.parametrize("wrong", [{"pages_per_compute_block": 3}, {"pages_per_compute_block": "two"}])
+def test_refused(wrong):
+    with pytest.raises(ValueError) as caught:
+        attend(**wrong)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line.startswith("out = paged_attention(q, pages,")
+""",
+        "--shapecheck=",
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["  refused: SC102 kernel.paged_attention(*)"])
+
+
+def test_a_kernel_behind_its_front_door_is_run_and_not_listed_again(run) -> None:
+    result = run(
+        RAGGED
+        + """
+@pytest.mark.parametrize("implementation", ["pallas", "interpret"])
+def test_paged(implementation):
+    from kernel import paged_attention  # while contracts are there already
+    globals().update(paged_attention=paged_attention)
+    attend(implementation=implementation, megacore_mode="batch")
+
+def test_derivative():
+    from kernel import paged_attention
+    pages, lengths, table = jnp.ones((2, 16, 8, 128)), jnp.full(2, 5), jnp.zeros((2, 4), jnp.int32)
+    attend = lambda q: paged_attention(q, pages, pages, lengths, table, pages_per_compute_block=1, implementation="pallas")
+    jax.grad(lambda q: jax.jit(attend)(q).sum())(jnp.ones((2, 4, 128)))
+
+def test_ragged():
+    from kernel import ragged_paged_attention
+    attend_ragged(ragged_paged_attention, implementation="pallas")
+""",
+        "--shapecheck=v5p",
+    )
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["4 distinct calls of kernels, 0 refused", *["  legal on v5p kernel.*paged_attention(*)"] * 4])
 
 
 def test_workers_of_xdist_report_what_they_have_seen(run) -> None:
@@ -264,6 +371,35 @@ def test_refused():
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["libtpu compiles 1 of 1 calls for v5e"])
     assert result.ret == 0
+
+
+def test_the_compiler_is_asked_about_what_front_doors_hand_on(run) -> None:
+    result = run(
+        RAGGED
+        + """
+import kernel
+paged_attention = kernel.paged_attention
+
+def test_split():
+    attend(mesh=jax.make_mesh((1,), ("x",)), heads_axis="x")
+
+def test_xla():
+    attend(implementation="xla")
+
+def test_ragged():
+    attend_ragged(kernel.ragged_paged_attention, k_scale=2)
+""",
+        "--shapecheck=v5e",
+        "--shapecheck-compile",
+    )
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "libtpu compiles 2 of 2 calls for v5e",
+            "  not asked    kernel.paged_attention(*): what each device gets of it is a call of its own",
+            "  not asked    kernel.paged_attention(*implementation='xla'): it does not run on a TPU",
+        ]
+    )
 
 
 def test_a_call_that_does_not_compile_fails_the_run(run) -> None:
