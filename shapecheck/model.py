@@ -17,7 +17,7 @@ _WITH_PAGES = (
     "full_attention",
     "sliding_attention",
     "chunked_attention",
-)  # of the kinds of layers, if they are told
+)  # kinds of layers
 _SOFT_CAP = "attn_logit_softcapping"
 _OTHERS = {  # what a config.json may say of attention that the kernel does not do
     "sliding_window": "each token attends to the whole context",
@@ -64,8 +64,8 @@ class Model:
 
         Args:
             config: the parsed file; of a model with several parts, that of the language model is read.
-            num_q_heads, num_kv_heads, head_dim, num_layers: what is known besides, and holds whatever the file says; files of some models
-                leave out sizes that are a default of their class.
+            num_q_heads, num_kv_heads, head_dim, num_layers: what is known besides, and holds whatever the file says; files of
+                some models leave out sizes that are a default of their class.
 
         Raises:
             MissingSize: a size is missing.

@@ -131,7 +131,7 @@ def geometry_of(
 
 
 def plan(chip: Chip, geometry: Mapping[str, Any], layers: int | None = None) -> Plan:
-    """Judge every choice of block and mode for a geometry, by the names of the contract, on a chip; and the cache of all layers."""
+    """Judge every choice of block and mode for a geometry, by the names of the contract; and the cache of all layers."""
     options = _options(chip, geometry)
     changes = tuple(_changes(chip, geometry, options, layers or 1))
     return Plan(chip, geometry, options, changes, _cache(chip, geometry, layers))

@@ -50,7 +50,8 @@ def _lines(confirmed: Confirmed) -> Iterator[str]:
     else:
         yield "none of these is known to be legal"
     if not each.cache.fits:
-        yield f"problem: the pages of {_layers(each.cache)} do not fit: {number(each.cache.largest_num_pages, 'page')} would, without the weights"
+        would = number(each.cache.largest_num_pages, "page")
+        yield f"problem: the pages of {_layers(each.cache)} do not fit: {would} would, without the weights"
     for change in each.changes:
         yield f"change: {change.words}"
     for note in confirmed.notes:
