@@ -29,7 +29,7 @@ _NEAR = 40  # lines between what says that it hangs and the mode
 
 
 def diagnosed(pasted: Pasted) -> Iterator[Diagnosis]:
-    """Yield the rule about chips without two cores where a text tells of a hang, and near to it of a megacore mode or the kernel."""
+    """Yield the rule about chips without two cores where a text tells of a hang, and of a mode or the kernel near to it."""
     if "megacore" in pasted.squeezed.lower():
         yield from _of_mode(pasted)
         return

@@ -191,8 +191,8 @@ RULES = (
         message="the compute block must be an integer of at least 1",
         explanation=(
             "`block_tokens // page_size` is 0 where a page is larger than the block: upstream raises ZeroDivisionError for 0, "
-            "'zero-size array to reduction' for a negative block, a TypeError for a float. It is a static argument: of an array, and "
-            "of a parameter that a jit around the call traces, jit says 'Non-hashable static arguments are not supported'."
+            "'zero-size array to reduction' for a negative block, a TypeError for a float. It is a static argument: of "
+            "an array, and of what a jit around the call traces, jit says 'Non-hashable static arguments are not supported'."
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, at_least=1),
