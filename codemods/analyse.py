@@ -293,12 +293,14 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
     """Put a finding together; without `repairs`, nobody asks for more than its place."""
     rule, decisive = judged.rule, judged.decisive
     judge = next((judge for judge, outcome in judged.outcomes if outcome is decisive), judged.outcomes[0][0])
+    # Of a rule about several arguments, as that about ranks is, those that keep their part of it are no part of what is wrong.
+    at_fault = rule.relation.at_fault(decisive.values) if judged.verdict is Verdict.VIOLATED else ()
     finding = Finding(
         code=rule.code,
         name=rule.name,
         verdict=judged.verdict,
         path=site.source.path,
-        span=_at_fault(site, judge, rule),
+        span=_at_fault(site, judge, rule, at_fault),
         call=site.span,
         callee=judge.callee.name,
         message=rule.message,
@@ -313,7 +315,11 @@ def _finding(site: Site, judged: Judged, repairs: Repairs | None) -> Finding:
         fix = ProposedFix(Applicability.DISPLAY, advice) if advice else None
     return replace(
         finding,
-        values={name: Value(value, origin) for name, (value, origin) in judge.shown(decisive.values).items()},
+        values={
+            name: Value(value, origin)
+            for name, (value, origin) in judge.shown(decisive.values).items()
+            if not at_fault or name in at_fault or name not in rule.names
+        },
         reason=_worded(decisive.reason, site.source),
         advice=advice,
         counterexample=decisive.counterexample,
@@ -334,9 +340,11 @@ def _worded(reason: Reason | None, source: Source) -> str:
     return str(reason or "")
 
 
-def _at_fault(site: Site, judge: Judge, rule: Rule) -> Span:
-    """Return the place to point at: the argument that the rule is about, if the call writes it down."""
-    node = judge.nodes.get(rule.argument)
+def _at_fault(site: Site, judge: Judge, rule: Rule, names: Sequence[str]) -> Span:
+    """Return the place to point at: the one argument at fault, or else the one the rule is about, if the call writes it down."""
+    owners = {judge.callee.contract.owners.get(name) for name in names}
+    argument = next(iter(owners)) if len(owners) == 1 else rule.argument
+    node = judge.nodes.get(argument or rule.argument)
     return site.span if node is None or id(node) not in site.parts else site.source.span(node)
 
 

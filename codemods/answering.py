@@ -11,7 +11,7 @@ from codemods.explain import Explanation, explain, explanation_of
 
 # Reading a text takes all contracts and callees, which the explanation of a code does not.
 if TYPE_CHECKING:
-    from codemods.diagnose import Diagnosis, Unplaced
+    from codemods.diagnose import Diagnosis, Remark, Unplaced
 
 STANDARD_INPUT = "-"
 _UNKNOWN_TEXT, _UNKNOWN_CODE = 1, 2
@@ -24,6 +24,7 @@ class Answer:
     explanation: Explanation | None = None
     found: Sequence[Diagnosis] = ()
     unplaced: Sequence[Unplaced] = ()
+    remarks: Sequence[Remark] = ()
     problem: str = ""
     status: int = 0
 
@@ -52,6 +53,7 @@ def as_json(answers: Sequence[Answer]) -> str:
         "version": 1,
         "rules": [each.explanation._asdict() for each in answers if each.explanation],
         "diagnoses": [diagnosis for each in answers for diagnosis in _documents(each)],
+        "remarks": [remark._asdict() for each in answers for remark in each.remarks],
         "unplaced": [unplaced._asdict() for each in answers for unplaced in each.unplaced],
         "problems": [each.problem for each in answers if each.problem],
     }
@@ -68,23 +70,25 @@ def _of_code(word: str) -> Answer:
 def _of_text(text: str) -> Answer:
     if not text.strip():
         return Answer(problem="there is no text to explain", status=_UNKNOWN_TEXT)
-    from codemods.diagnose import diagnose
+    from codemods.diagnose import diagnose, remarked
     from codemods.report.diagnoses import nothing_found
 
     found, unplaced = diagnose(text)
     if found:
         return Answer(found=found)
+    if remarks := remarked(text):
+        return Answer(remarks=remarks)
     return Answer(unplaced=unplaced, problem=nothing_found(unplaced), status=_UNKNOWN_TEXT)
 
 
 def _text(answer: Answer) -> str:
     if answer.explanation is not None:
         return explain(answer.explanation.code)
-    if not answer.found:
+    if not answer.found and not answer.remarks:
         return ""
-    from codemods.report.diagnoses import as_text
+    from codemods.report.diagnoses import as_text, of_remarks
 
-    return as_text(answer.found)
+    return as_text(answer.found) if answer.found else of_remarks(answer.remarks)
 
 
 def _documents(answer: Answer) -> Iterator[dict[str, Any]]:

@@ -326,6 +326,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         ("--q-heads", "num_q_heads", "query heads"),
         ("--kv-heads", "num_kv_heads", "heads of keys and values"),
         ("--head-dim", "head_dim", "elements of a head"),
+        ("--layers", "num_layers", "layers that a device has pages for"),
     ):
         model.add_argument(option, dest=dest, type=positive, metavar="N", help=f"{what}; instead of what the file says")
     place = parser.add_argument_group("where it runs")

@@ -221,7 +221,7 @@ def _plan(options: Namespace) -> int:
         from codemods.report.plot import draw
 
         draw([each.plan for each in plans], options.plot)
-    return _CLEAN if all(each.plan.best for each in plans) else _FINDINGS
+    return _CLEAN if all(each.plan.best and each.plan.cache.fits for each in plans) else _FINDINGS
 
 
 def _lsp(options: Namespace) -> int:

@@ -48,7 +48,7 @@ def planned(options: Namespace, watch: Callable[[int, int], None]) -> list[Confi
         q_dtype=options.q_dtype,
         pages_dtype=options.pages_dtype,
     )
-    plans = [plan(chip_of(name), geometry) for name in options.chips]
+    plans = [plan(chip_of(name), geometry, shard.num_layers) for name in options.chips]
     if not options.compile:
         return [Confirmed(each, notes=shard.notes) for each in plans]
     from codemods.compile import asking
@@ -73,12 +73,12 @@ def _model(options: Namespace) -> Model:
     given = {name: value for name, value in stated.items() if value is not None}
     if options.config is not None:
         try:
-            return Model.of_config(_read(options.config), **given)
+            return Model.of_config(_read(options.config), **given, num_layers=options.num_layers)
         except MissingSize as error:
             raise ConfigError(f"{options.config}: {error}; --q-heads, --kv-heads and --head-dim state what it lacks") from None
     if len(given) < len(stated):
         raise ConfigError("plan wants a config.json, or all of --q-heads, --kv-heads and --head-dim")
-    return Model(**given)
+    return Model(**given, num_layers=options.num_layers)
 
 
 def _read(path: str) -> Mapping[str, Any]:

@@ -11,6 +11,13 @@ _QUERY_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "num_qu
 _KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "kv_n_heads")
 _WIDTH = ("hidden_size", "n_embd", "d_model", "dim")
 _HEAD_DIM = ("head_dim", "kv_channels")
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+_WITH_PAGES = (
+    "attention",
+    "full_attention",
+    "sliding_attention",
+    "chunked_attention",
+)  # kinds of layers
 _SOFT_CAP = "attn_logit_softcapping"
 _OTHERS = {  # what a config.json may say of attention that the kernel does not do
     "sliding_window": "each token attends to the whole context",
@@ -32,6 +39,7 @@ class Model:
         num_kv_heads: heads of keys and values.
         head_dim: elements of one head.
         attn_logits_soft_cap: the cap of its logits, if it has one.
+        num_layers: layers that have a cache of keys and values; None: not known.
         notes: what else is said of its attention, and is not done by the kernel.
     """
 
@@ -39,6 +47,7 @@ class Model:
     num_kv_heads: int
     head_dim: int
     attn_logits_soft_cap: float | None = None
+    num_layers: int | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -49,13 +58,14 @@ class Model:
         num_q_heads: int | None = None,
         num_kv_heads: int | None = None,
         head_dim: int | None = None,
+        num_layers: int | None = None,
     ) -> Model:
         """Read a `config.json` as Hugging Face has it.
 
         Args:
             config: the parsed file; of a model with several parts, that of the language model is read.
-            num_q_heads, num_kv_heads, head_dim: what is known besides, and holds whatever the file says; files of some models
-                leave out sizes that are a default of their class.
+            num_q_heads, num_kv_heads, head_dim, num_layers: what is known besides, and holds whatever the file says; files of
+                some models leave out sizes that are a default of their class.
 
         Raises:
             MissingSize: a size is missing.
@@ -65,6 +75,7 @@ class Model:
         for part in _PARTS:
             if isinstance(inner := config.get(part), Mapping):
                 stated = {"num_q_heads": num_q_heads, "num_kv_heads": num_kv_heads, "head_dim": head_dim}
+                stated["num_layers"] = num_layers
                 return cls.of_config(inner, **stated)  # pyright: ignore[reportUnknownArgumentType]
         if config.get("kv_lora_rank") is not None:
             raise ValueError("this model has multi-head latent attention (kv_lora_rank): paged_attention is not for it")
@@ -80,7 +91,8 @@ class Model:
                 raise ValueError(f"its width {width} is no multiple of its {query_heads} attention heads, and it has no head_dim")
             head_dim = width // query_heads
         kv_heads = num_kv_heads or _kv_heads(config, query_heads)
-        return cls(query_heads, kv_heads, head_dim, config.get(_SOFT_CAP), tuple(_notes(config)))
+        layers = num_layers or _layers(config)
+        return cls(query_heads, kv_heads, head_dim, config.get(_SOFT_CAP), layers, tuple(_notes(config)))
 
     def shard(self, ways: int) -> Model:
         """Return what one of `ways` devices holds when heads are split over them.
@@ -123,6 +135,13 @@ def _kv_heads(config: Mapping[str, Any], query_heads: int) -> int:
     if alone or nested.get("attn_type") == "multiquery_attention":
         return 1
     return _size(config, _KV_HEADS) or _size(nested, _KV_HEADS) or query_heads
+
+
+def _layers(config: Mapping[str, Any]) -> int | None:
+    """Return the layers that keep keys and values: of a model with other layers besides, those that attend."""
+    kinds = config.get("layer_types")
+    attending = sum(kind in _WITH_PAGES for kind in kinds) if isinstance(kinds, list) else 0  # pyright: ignore[reportUnknownVariableType]
+    return attending or _size(config, _LAYERS)
 
 
 def _size(config: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

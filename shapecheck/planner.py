@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shapecheck.chip import LANES, Chip
-from shapecheck.contracts.memory import bounds
+from shapecheck.contracts.memory import CACHE_BYTES, CACHE_NEEDED, LAYER_BYTES, bounds
 from shapecheck.contracts.paged_attention import PAGED_ATTENTION
 from shapecheck.model import Model
 from shapecheck.plan import divisors
@@ -57,6 +57,25 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Cache:
+    """The keys and values that a device keeps for all layers, where a call has those of one; the weights come on top.
+
+    Attributes:
+        num_layers: layers; None: not known, and one is counted.
+        layer_bytes: what the pages of one layer take, with their scales.
+        total_bytes: what those of all layers take.
+        fits: whether they may fit, beside what a call makes of them, into the chip's HBM.
+        largest_num_pages: the largest number of pages that would, over all layers.
+    """
+
+    num_layers: int | None
+    layer_bytes: int
+    total_bytes: int
+    fits: bool
+    largest_num_pages: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """All choices for one geometry on one chip.
 
@@ -64,13 +83,15 @@ class Plan:
         chip: the chip.
         geometry: the sizes and dtypes of the call on one device, by the names of the contract.
         options: the choices whose block divides the pages and whose mode the heads and the batch allow, the best first.
-        changes: what to change where none is legal, or where the best is slow.
+        changes: what to change where none is legal, where the cache does not fit, or where the best is slow.
+        cache: what the pages of all layers take.
     """
 
     chip: Chip
     geometry: Mapping[str, Any]
     options: tuple[Option, ...]
     changes: tuple[Change, ...]
+    cache: Cache
 
     @property
     def best(self) -> Option | None:
@@ -109,10 +130,34 @@ def geometry_of(
     }
 
 
-def plan(chip: Chip, geometry: Mapping[str, Any]) -> Plan:
-    """Judge every choice of block and mode for a geometry, by the names of the contract, on a chip."""
+def plan(chip: Chip, geometry: Mapping[str, Any], layers: int | None = None) -> Plan:
+    """Judge every choice of block and mode for a geometry, by the names of the contract; and the cache of all layers."""
     options = _options(chip, geometry)
-    return Plan(chip, geometry, options, tuple(_changes(chip, geometry, options)))
+    changes = tuple(_changes(chip, geometry, options, layers or 1))
+    return Plan(chip, geometry, options, changes, _cache(chip, geometry, layers))
+
+
+def _cache(chip: Chip, geometry: Mapping[str, Any], layers: int | None) -> Cache:
+    values = {**PAGED_ATTENTION.geometry(chip=chip, **geometry), "num_layers": layers or 1}
+    fits = _fits(chip, geometry, layers or 1)
+    # The bytes grow with the pages: as many as are in the memory are never too few.
+    beyond = geometry["total_num_pages"] + 1 if not fits else chip.hbm_bytes
+    largest = _largest(beyond, lambda pages: _fits(chip, {**geometry, "total_num_pages": pages}, layers or 1))
+    return Cache(layers, LAYER_BYTES.value(values), CACHE_BYTES.value(values), fits, largest)
+
+
+def _fits(chip: Chip, geometry: Mapping[str, Any], layers: int) -> bool:
+    values = {**PAGED_ATTENTION.geometry(chip=chip, **geometry), "num_layers": layers}
+    return CACHE_NEEDED.evaluate(values) is not False
+
+
+def _largest(beyond: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number below a limit up to which all fit; 0 where none does."""
+    low, high = 0, beyond
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _options(chip: Chip, geometry: Mapping[str, Any]) -> tuple[Option, ...]:
@@ -142,7 +187,7 @@ def _is_legal(options: Sequence[Option]) -> bool:
     return any(option.verdict is Verdict.PROVEN for option in options)
 
 
-def _changes(chip: Chip, geometry: Mapping[str, Any], options: Sequence[Option]) -> Iterator[Change]:
+def _changes(chip: Chip, geometry: Mapping[str, Any], options: Sequence[Option], layers: int) -> Iterator[Change]:
     """Yield what to change: of each rule that no choice keeps for certain, its remedy, one on top of the other."""
     for code, remedy in _REMEDIES.items():
         if not _keeps(code, chip, geometry):
@@ -151,6 +196,12 @@ def _changes(chip: Chip, geometry: Mapping[str, Any], options: Sequence[Option])
                 return
             geometry, options = change.geometry, _options(chip, change.geometry)
             yield change
+    if not (_keeps("SC309", chip, geometry) and _fits(chip, geometry, layers)):
+        change = _fewer_pages(chip, geometry, layers)
+        if change is None:
+            return
+        geometry, options = change.geometry, _options(chip, change.geometry)
+        yield change
     slow = options[0].pages_per_compute_block * geometry["page_size"] < _SLOW
     if (slow or not _is_legal(options)) and (change := _more_pages(chip, geometry)) is not None:
         yield change
@@ -190,17 +241,22 @@ def _smaller_pages(chip: Chip, geometry: Mapping[str, Any]) -> Change | None:
     return None
 
 
-def _fewer_pages(chip: Chip, geometry: Mapping[str, Any]) -> Change | None:
+def _fewer_pages(chip: Chip, geometry: Mapping[str, Any], layers: int) -> Change | None:
     """Keep as many pages on the device as fit: sequences that all come to their full length need more devices."""
-    low, high = 0, geometry["total_num_pages"]
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = _keeps("SC309", chip, {**geometry, "total_num_pages": middle})
-        low, high = (middle, high) if fits else (low, middle)
-    if low == 0:
+
+    def fits(pages: int) -> bool:
+        changed = {**geometry, "total_num_pages": pages}
+        return _fits(chip, changed, layers) and _keeps("SC309", chip, changed)
+
+    pages = _largest(geometry["total_num_pages"], fits)
+    if pages == 0:
         return None
-    words = f"keep {low} pages on a device instead of {geometry['total_num_pages']}: at most, without what the model takes"
-    return Change(words, {**geometry, "total_num_pages": low})
+    full = pages // geometry["pages_per_sequence"]
+    words = (
+        f"keep {pages} pages on a device instead of {geometry['total_num_pages']}: at most, without what the model takes;"
+        f" enough for {full} of {geometry['batch_size']} sequences at full length"
+    )
+    return Change(words, {**geometry, "total_num_pages": pages})
 
 
 def _more_pages(chip: Chip, geometry: Mapping[str, Any]) -> Change | None:
@@ -219,6 +275,5 @@ _REMEDIES: Mapping[str, Callable[[Chip, Mapping[str, Any]], Change | None]] = {
     "SC301": _pad_heads,
     "SC305": _split_batch,
     "SC306": _smaller_pages,
-    "SC309": _fewer_pages,
 }
 """By the code of a rule that no choice keeps, what else to change."""

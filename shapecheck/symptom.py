@@ -27,6 +27,7 @@ class Seen(enum.Enum):
 
     WORDS = enum.auto()  # nothing: nobody else says so; unless a traceback shows that somebody did
     RAISED = enum.auto()  # a traceback whose last frame is the kernel's: they are Python's words
+    CALLED = enum.auto()  # a traceback whose last own line calls the kernel: what it hands over may be at fault
     NAMED = enum.auto()  # the kernel, by a frame of the traceback or in the message: they are said of every kernel
 
 

@@ -7,6 +7,7 @@ anew, and the others are read from the record of two versions of JAX; `pytest -m
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ from typing import Any
 import pytest
 
 from codemods import cli
-from codemods.diagnose import Diagnosis, decoded, diagnose
+from codemods.diagnose import Diagnosis, decoded, diagnose, remarked
 from codemods.diagnose.pasted import Pasted
 from shapecheck.compiler.worker import ENVIRONMENT
 from shapecheck.contracts import CONTRACTS
@@ -110,6 +111,87 @@ def in_a_process(*names: str) -> dict[str, str]:
     command = [sys.executable, "-m", "tests.upstream", *names]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
+
+
+def raised(call: str, **others: object) -> str:
+    """Return the traceback of a call of JAX's kernel, as it is written in a file of one's own."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+
+    shapes = [(8, 32, 128), (8, 192, 16, 128), (8, 192, 16, 128), (8,), (8, 24)]
+    arrays = [jnp.zeros(shape, jnp.int32 if len(shape) < 3 else jnp.bfloat16) for shape in shapes]
+    names = {"jax": jax, "jnp": jnp, "paged_attention": paged_attention, "arrays": arrays, **others}
+    source = f"def serve():\n    return {call}\n"
+    linecache.cache["/srv/serve.py"] = (len(source), None, source.splitlines(keepends=True), "/srv/serve.py")
+    exec(compile(source, "/srv/serve.py", "exec"), names)
+    try:
+        names["serve"]()  # pyright: ignore[reportCallIssue]
+    except Exception:
+        return traceback.format_exc()
+    raise AssertionError("it does not fail")
+
+
+@pytest.mark.parametrize(
+    ("call", "certain"),
+    [
+        ("paged_attention(*arrays)", True),
+        ("paged_attention(*arrays[:3], pages_per_compute_block=8)", True),
+        ("paged_attention(*arrays, pages_per_compute_block=8, block_size=8)", False),
+        ("paged_attention(*arrays, 8)", False),
+        ("paged_attention(*arrays, q=1, pages_per_compute_block=8)", False),
+    ],
+)
+def test_arguments_that_do_not_fit(call: str, certain: bool) -> None:
+    (diagnosis,) = found(raised(call))
+    assert (diagnosis.rule.code, diagnosis.contract.name, diagnosis.certain) == ("SC116", "paged_attention", certain)
+    assert "(q, k_pages, v_pages, lengths, page_indices, *, [mask_value]," in diagnosis.advice[0]
+    assert diagnosis.shown == {}
+    assert diagnosis.place is not None
+    assert diagnosis.place.path == "/srv/serve.py"
+
+
+def test_arguments_of_another_kernel_of_that_name() -> None:
+    assert codes("TypeError: paged_attention() missing 1 required positional argument: 'block_tables'") == []
+    assert codes("TypeError: paged_attention() got an unexpected keyword argument 'lengths'") == []
+    assert codes("TypeError: flash_attention() missing 1 required positional argument: 'q'") == []
+
+
+@pytest.mark.parametrize(
+    ("call", "certain"),
+    [
+        ("jax.jit(lambda block: paged_attention(*arrays, pages_per_compute_block=block))(8)", False),
+        ("paged_attention(*arrays, pages_per_compute_block=jnp.int32(8))", False),
+        ("paged_attention(*arrays, pages_per_compute_block='8')", True),
+        ("paged_attention(*arrays, pages_per_compute_block=None)", True),
+    ],
+)
+def test_a_block_that_is_no_integer(call: str, certain: bool) -> None:
+    (diagnosis,) = found(raised(call))
+    assert (diagnosis.rule.code, diagnosis.contract.name, diagnosis.certain) == ("SC110", "paged_attention", certain)
+
+
+def test_an_argument_of_another_jit_is_no_block() -> None:
+    assert codes(raised("jax.jit(lambda x, n: n, static_argnums=1)(1, [2])")) == []
+
+
+def test_a_kernel_on_a_cpu_breaks_no_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    text = raised("paged_attention(*arrays, pages_per_compute_block=8)")
+    assert codes(text) == []
+    assert cli.main(["explain", text]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "No rule is broken: paged_attention is for the TPU, and was called on a CPU." in out
+    assert "runs with kernel.paged_attention." in out
+    assert cli.main(["explain", "--output-format", "json", "ValueError: Only interpret mode is supported on CPU backend."]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["line"] for each in document["remarks"]] == [1]
+    assert document["diagnoses"] == document["problems"] == []
+
+
+def test_another_kernel_on_a_cpu_is_not_taken_for_one_of_ours() -> None:
+    frame = 'Traceback (most recent call last):\n  File "/srv/serve.py", line 2, in serve\n    flash_attention(q)\n'
+    assert remarked(f"{frame}ValueError: Only interpret mode is supported on CPU backend.") == []
+    assert remarked("all is well") == []
 
 
 def test_what_is_slow_is_only_recorded() -> None:
@@ -512,6 +594,26 @@ def test_a_hang_with_a_mode_may_be_the_chip(text: str, mode: str) -> None:
     (diagnosis,) = found(text)
     assert (diagnosis.rule.code, diagnosis.certain) == ("SC204", False)
     assert diagnosis.read["megacore_mode"] == mode
+
+
+@pytest.mark.parametrize("text", ["paged_attention hangs on v6e", "paged attention never returns on a TPU v5 lite"])
+def test_a_hang_of_the_kernel_may_be_a_mode(text: str) -> None:
+    (diagnosis,) = found(text)
+    assert (diagnosis.rule.code, diagnosis.certain, dict(diagnosis.read)) == ("SC204", False, {"cores_per_device": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "paged_attention hangs on v5p",  # which has two cores
+        "paged_attention hangs on v6e with megacore_mode=None",
+        "ragged_paged_attention hangs on v6e",
+        "paged_attention is slow on v6e",
+        "paged_attention: ok\nthe reader hangs",
+    ],
+)
+def test_a_hang_that_is_no_mode(text: str) -> None:
+    assert codes(text) == []
 
 
 def test_a_hang_far_from_a_mode_is_not_its_own() -> None:

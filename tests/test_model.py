@@ -124,6 +124,26 @@ def test_what_the_kernel_does_not_do_is_noted(config: dict[str, Any], notes: lis
     assert list(Model.of_config({"text_config": {**sizes, **config}}).notes) == notes
 
 
+@pytest.mark.parametrize(
+    ("config", "layers"),
+    [
+        ({}, None),
+        ({"num_hidden_layers": 32}, 32),
+        ({"n_layer": 12}, 12),
+        ({"n_layers": 40}, 40),
+        ({"num_layers": 28}, 28),
+        # Of Qwen3-Next, only every fourth layer has keys and values.
+        ({"num_hidden_layers": 4, "layer_types": ["linear_attention"] * 3 + ["full_attention"]}, 1),
+        ({"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"]}, 2),
+    ],
+)
+def test_layers(config: dict[str, Any], layers: int | None) -> None:
+    sizes = {"num_attention_heads": 32, "hidden_size": 4096}
+    assert Model.of_config({**sizes, **config}).num_layers == layers
+    assert Model.of_config({"text_config": {**sizes, **config}}).shard(2).num_layers == layers
+    assert Model.of_config({"text_config": {**sizes, **config}}, num_layers=7).num_layers == 7
+
+
 def test_keys_without_a_value_are_missing() -> None:
     config = {"num_attention_heads": 32, "num_key_value_heads": None, "head_dim": None, "hidden_size": 4096}
     assert Model.of_config(config) == Model(32, 32, 128)

@@ -86,6 +86,46 @@ def test_the_call_has_the_cap_of_the_model_and_what_is_left_out_is_noted(capsys:
     assert len(found["notes"]) == 1
 
 
+LARGE = ("--chip", "v5e", "--batch", "64", "--context", "8192")
+
+
+def test_the_cache_of_all_layers_must_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.json").write_text(json.dumps({**MODEL, "num_hidden_layers": 32}))
+    assert cli.main(["plan", "config.json", *LARGE]) == 1
+    out = capsys.readouterr().out
+    assert (
+        "cache of 32768 pages: 2.00 GiB in each layer, 64.00 GiB in 32 layers, of 15.75 GiB HBM; the weights come on top" in out
+    )
+    assert "legal  <- take this" in out  # the call itself is
+    assert "problem: the pages of 32 layers do not fit: 8064 pages would, without the weights\n" in out
+    assert "change: keep 8064 pages on a device instead of 32768" in out
+    assert "enough for 15 of 64 sequences at full length" in out
+    assert cli.main(["plan", "config.json", *LARGE, "--total-pages", "8064"]) == 0
+    assert cli.main(["plan", "config.json", *LARGE, "--total-pages", "8065"]) == 1
+
+
+def test_the_layers_of_a_device_can_be_stated(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.json").write_text(json.dumps({**MODEL, "num_hidden_layers": 32}))
+    assert cli.main(["plan", "config.json", *LARGE, "--layers", "4"]) == 0
+    assert "8.00 GiB in 4 layers" in capsys.readouterr().out
+    assert cli.main(["plan", "--q-heads", "32", "--kv-heads", "8", "--head-dim", "128", "--layers", "8", *LARGE]) == 1
+    assert "problem: the pages of 8 layers" in capsys.readouterr().out
+
+
+def test_without_layers_it_says_that_one_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "config.json", *LARGE]) == 0
+    assert "2.00 GiB in each layer, of 15.75 GiB HBM; of how many layers is not known (--layers)" in capsys.readouterr().out
+
+
+def test_json_has_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "config.json", *LARGE, "--layers", "32", "--pages-dtype", "int8", "--output-format", "json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["plans"]
+    layer = 8 * 32768 * 16 * (2 * 128 + 2 * 4)  # the scales as they are given
+    assert found["cache"].pop("largest_num_pages") < 16128 * 2**20 * 32768 // (32 * layer)  # a call broadcasts its scales
+    assert found["cache"] == {"num_layers": 32, "layer_bytes": layer, "total_bytes": 32 * layer, "fits": False}
+    assert found["hbm_bytes"] == 16128 * 2**20
+
+
 def test_a_split_that_is_not_possible_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "config.json", "--chip", "v5e", "--tp", "3", *LOAD]) == 2
     assert "cannot be split over 3 devices; legal numbers: 1, 2, 4, 8, 16, 32" in capsys.readouterr().err

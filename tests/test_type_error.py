@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codemods import cli
 from codemods.analyse import analyse
 from codemods.callees import CALLEES, FITS
 from codemods.findings import CallSite, Finding
@@ -143,3 +144,29 @@ def shape(signature: inspect.Signature) -> list[tuple[str, str, bool]]:
 
 def test_the_rule_comes_with_every_callee() -> None:
     assert all(FITS in callee.rules for callee in CALLEES.values())
+
+
+def test_the_words_are_those_of_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(
+        "from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention\npaged_attention(q, k)\n"
+    )
+    assert cli.main(["check", "--no-cache", str(tmp_path / "a.py")]) == 1
+    out = capsys.readouterr().out
+    assert "= Python says: missing a required argument: 'v_pages'" in out
+    assert "type_error" not in out
+
+
+def test_of_several_ranks_the_wrong_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(
+        "import jax.numpy as jnp\n"
+        "from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention\n"
+        "q, kv = jnp.zeros((128, 32, 128)), jnp.zeros((256, 16, 16, 128))\n"
+        "n, t, c = jnp.zeros(8, jnp.int32), jnp.zeros((8, 16), jnp.int32), jnp.zeros(9, jnp.int32)\n"
+        "ragged_paged_attention(q, kv, n, t, c, jnp.int32(8))\n"
+    )
+    assert cli.main(["check", "--no-cache", str(tmp_path / "a.py")]) == 1
+    out = capsys.readouterr().out
+    assert "a.py:5:40: SC109 rank" in out
+    assert out.count("= where: ") == 1
+    assert "= where: num_seqs_rank = 0  (num_seqs.ndim)" in out
+    assert "= help: num_seqs of shape (1,)" in out

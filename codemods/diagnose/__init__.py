@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from codemods.diagnose import hang, own, symptoms
+from codemods.diagnose import arguments, hang, own, symptoms
+from codemods.diagnose.backend import Remark, remarked
 from codemods.diagnose.diagnosis import Diagnosis, Unplaced
 from codemods.diagnose.pasted import Pasted, decoded
 
-__all__ = ["Diagnosis", "Unplaced", "decoded", "diagnose"]
+__all__ = ["Diagnosis", "Remark", "Unplaced", "decoded", "diagnose", "remarked"]
 
 
 def diagnose(text: str) -> tuple[list[Diagnosis], list[Unplaced]]:
     """Return the broken rules that a text tells of, each once, in its order; and what it may tell of, but does not show."""
     pasted = Pasted(text)
     found, unplaced = symptoms.diagnosed(pasted)
+    found.extend(arguments.diagnosed(pasted))
     found.extend(own.diagnosed(pasted))
     if not found:  # what ends in an error does not hang
         found.extend(hang.diagnosed(pasted))

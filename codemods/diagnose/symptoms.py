@@ -113,6 +113,10 @@ def _candidate(contract: Contract, rule: Rule, match: _Match, pasted: Pasted) ->
         case Seen.WORDS:
             is_alone = raised is None or pasted.calls(contract.name, raised, match.line)
             return _Candidate(contract, rule, match, inside) if inside or is_alone else None
+        case Seen.CALLED:
+            own = pasted.own_frame(match.line)
+            called = own is not None and pasted.calls(contract.name, own, match.line)
+            return _Candidate(contract, rule, match, True) if called else None
         case Seen.NAMED:
             named = any(is_of(contract, frame) for frame in pasted.frames_in(pasted.section(match.line)))
             return _Candidate(contract, rule, match, True) if named or names(contract, pasted.message(match.line)) else None
@@ -127,7 +131,7 @@ def _why_not(match: _Match, pasted: Pasted) -> str:
         case Seen.WORDS:
             assert raised is not None
             return f"it was raised in {raised.path}, which is none of the kernels that shapecheck knows"
-        case Seen.NAMED:
+        case Seen.NAMED | Seen.CALLED:
             return "nothing around it names a kernel that shapecheck knows: give the whole traceback, or more of the log"
         case Seen.RAISED:
             return "" if raised is not None else "it is Python's own: give the whole traceback, which tells where it was raised"
@@ -165,7 +169,7 @@ def _diagnosis(candidate: _Candidate, pasted: Pasted, *, certain: bool) -> Diagn
         read,
         used,
         limit,
-        certain,
+        certain and match.symptom.seen is not Seen.CALLED,
         pasted.own_frame(match.line),
         match.symptom.argument or rule.argument,
     )

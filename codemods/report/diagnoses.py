@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from codemods.diagnose import Diagnosis, Unplaced
+from codemods.diagnose import Diagnosis, Remark, Unplaced
 from codemods.explain import explanation_of
 from codemods.report.wording import plain, printable
 from shapecheck.compiler.answer import mebibytes
@@ -20,6 +20,11 @@ _WIDTH = 88
 def as_text(found: Iterable[Diagnosis]) -> str:
     """Return each rule with the cause, the numbers, what would be legal, and where the call is."""
     return "\n".join("".join(f"{line}\n" for line in _lines(each)) for each in found)
+
+
+def of_remarks(remarks: Iterable[Remark]) -> str:
+    """Return what words mean that tell of no broken rule."""
+    return "\n".join(f"line {each.line}: {printable(each.text)}\n\n{_wrapped(each.message)}\n" for each in remarks)
 
 
 def nothing_found(unplaced: Iterable[Unplaced]) -> str:
@@ -40,11 +45,15 @@ def _lines(each: Diagnosis) -> Iterator[str]:
     yield from (f"  {words}" for words in _help(each))
     if rule.explanation:
         yield ""
-        yield from textwrap.wrap(rule.explanation, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        yield _wrapped(rule.explanation)
     for repair in explanation_of(rule.code).repairs:
         yield ""
-        yield from textwrap.wrap(repair, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        yield _wrapped(repair)
     yield from ("", *_next(each))
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _title(each: Diagnosis) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from codemods.planning import Confirmed
 from codemods.report.counts import number
 from shapecheck.compiler import Answer
-from shapecheck.planner import Option, Plan
+from shapecheck.planner import Cache, Option, Plan
 from shapecheck.rule import Verdict
 
 _SHOWN = 12  # options in a table; JSON has all
-_MIB = 2**20
+_MIB, _GIB = 2**20, 2**30
 
 
 def as_text(plans: list[Confirmed]) -> str:
@@ -28,6 +29,7 @@ def _lines(confirmed: Confirmed) -> Iterator[str]:
     heads += f", head_dim {sizes['head_dim']}"
     pages = f"{sizes['pages_per_sequence']} pages of {sizes['page_size']} tokens"
     yield f"{each.chip.name}, on each device: {heads}; batch {sizes['batch_size']}, {pages}, {sizes['pages_dtype']} pages"
+    yield _cache(each)
     yield ""
     limit = each.chip.vmem_bytes // _MIB
     yield f"{'block':>7}  {'tokens':>7}  {'mode':<7}  {f'VMEM of {limit} MiB':<16}  verdict{'; compiler' if answers else ''}"
@@ -47,10 +49,29 @@ def _lines(confirmed: Confirmed) -> Iterator[str]:
         yield from call(each.best, sizes["attn_logits_soft_cap"]).splitlines()
     else:
         yield "none of these is known to be legal"
+    if not each.cache.fits:
+        would = number(each.cache.largest_num_pages, "page")
+        yield f"problem: the pages of {_layers(each.cache)} do not fit: {would} would, without the weights"
     for change in each.changes:
         yield f"change: {change.words}"
     for note in confirmed.notes:
         yield f"note: {note}"
+
+
+def _cache(each: Plan) -> str:
+    cache, layer, there = each.cache, _gib(each.cache.layer_bytes), _gib(each.chip.hbm_bytes)
+    pages = f"cache of {number(each.geometry['total_num_pages'], 'page')}: {layer}"
+    if cache.num_layers is None:
+        return f"{pages} in each layer, of {there} HBM; of how many layers is not known (--layers)"
+    return f"{pages} in each layer, {_gib(cache.total_bytes)} in {_layers(cache)}, of {there} HBM; the weights come on top"
+
+
+def _layers(cache: Cache) -> str:
+    return "one layer" if cache.num_layers in (None, 1) else f"{cache.num_layers} layers"
+
+
+def _gib(size: int) -> str:
+    return f"{size / _GIB:.2f} GiB"
 
 
 def _vmem(option: Option) -> str:
@@ -106,6 +127,8 @@ def _plan(confirmed: Confirmed) -> dict[str, Any]:
         "chip": each.chip.name,
         "geometry": each.geometry,
         "vmem_bytes": each.chip.vmem_bytes,
+        "hbm_bytes": each.chip.hbm_bytes,
+        "cache": asdict(each.cache),
         "options": options,
         "best": None if each.best is None else options[each.options.index(each.best)],
         "changes": [{"message": change.words, "geometry": change.geometry} for change in each.changes],

@@ -10,7 +10,7 @@ from codemods.codes import OWN_CODES
 from codemods.findings import FileError, Finding
 from codemods.report.counts import closing_line_of
 from codemods.report.frame import WIDEST, frame
-from codemods.report.wording import assignments, in_cell, place, printable, sentence, shown
+from codemods.report.wording import assignments, in_cell, place, printable, python_says, sentence, shown
 from codemods.source import Source
 from shapecheck.rule import Applicability, Verdict
 
@@ -89,6 +89,9 @@ def _notes_together(group: list[Finding]) -> Iterator[tuple[str, str]]:
 
 
 def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
+    if error := python_says(finding):
+        yield "Python says", error
+        return
     if finding.relation:
         yield ("cannot be told" if finding.verdict is Verdict.UNPROVEN else "does not hold"), finding.relation
     for name, value in finding.values.items():

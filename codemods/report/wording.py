@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from codemods.callees import TYPE_ERROR
+from codemods.codes import SIGNATURE
 from codemods.findings import Finding, Value
 from codemods.source import Span
 from shapecheck.outcome import UNKNOWN
@@ -17,13 +19,19 @@ _TAB = "    "
 def sentence(finding: Finding) -> str:
     """Return a finding on one line: the demand, the values known, and what would be legal or why it cannot be told."""
     known = {name: value.value for name, value in finding.values.items() if is_known(value)}
-    parts = [f"{finding.message}: {assignments(known)}" if known else finding.message]
+    told = python_says(finding) or assignments(known)
+    parts = [f"{finding.message}: {told}" if told else finding.message]
     if finding.verdict is Verdict.UNPROVEN:
         parts.append(f"unproven: {finding.reason}" if finding.reason else "unproven")
         parts += [f"fails when {assignments(finding.counterexample)}"] if finding.counterexample else []
     elif finding.advice:
         parts.append(finding.advice)
     return "; ".join(parts)
+
+
+def python_says(finding: Finding) -> str:
+    """Return Python's own words for a call that does not fit the parameters; nothing for any other finding."""
+    return str(finding.values[TYPE_ERROR].value) if finding.code == SIGNATURE and TYPE_ERROR in finding.values else ""
 
 
 def place(span: Span) -> str:

@@ -88,6 +88,17 @@ HBM: Mapping[str, str] = {
     "most_hbm_bytes": "num_kv_heads * total_num_pages * (k_page_bits + v_page_bits + scales_page_bits) // 8 + other_hbm_bytes",
 }
 
+CACHE: Mapping[str, str] = {
+    **HBM,
+    # What stays between the calls, of one layer: scales as they are given, of which only a call makes more.
+    "tokens": "num_kv_heads * total_num_pages * page_size",
+    "layer_bytes": ("(elements * (k_pages_bits + v_pages_bits) + tokens * (k_pages_scales_bits + v_pages_scales_bits)) // 8"),
+    "cache_bytes": "num_layers * layer_bytes",
+    # The call of one layer, while all the others wait.
+    "least_model_bytes": "cache_bytes + elements * (k_pages_scales_bits + v_pages_scales_bits) // 8",
+}
+"""What a model keeps in the memory of one device, by `num_layers`: no call knows of them."""
+
 
 _THERE = {
     "smem": ("smem_bytes", "smem_bytes"),
@@ -107,6 +118,8 @@ def within(space: str, defined: Mapping[str, str]) -> tuple[Relation, Relation]:
 SMEM_NEEDED, SMEM_ENOUGH = within("smem", SMEM)
 VMEM_NEEDED, VMEM_ENOUGH = within("vmem", VMEM)
 HBM_NEEDED, HBM_ENOUGH = within("hbm", HBM)
+CACHE_NEEDED = Relation("least_model_bytes <= hbm_bytes", CACHE)
+LAYER_BYTES, CACHE_BYTES = (Relation(name, CACHE) for name in ("layer_bytes", "cache_bytes"))
 
 
 Spaces: TypeAlias = Mapping[str, tuple[Relation, Relation]]

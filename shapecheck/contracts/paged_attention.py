@@ -191,7 +191,8 @@ RULES = (
         message="the compute block must be an integer of at least 1",
         explanation=(
             "`block_tokens // page_size` is 0 where a page is larger than the block: upstream raises ZeroDivisionError for 0, "
-            "'zero-size array to reduction' for a negative block, a TypeError for a float."
+            "'zero-size array to reduction' for a negative block, a TypeError for a float. It is a static argument: of "
+            "an array, and of what a jit around the call traces, jit says 'Non-hashable static arguments are not supported'."
         ),
         argument="pages_per_compute_block",
         fix=replace(BLOCK_FIX, at_least=1),
@@ -201,6 +202,8 @@ RULES = (
                 Seen.RAISED,
                 {"pages_per_compute_block": 0},
             ),
+            Symptom("if pages_per_sequence % pages_per_compute_block != 0: TypeError", Seen.RAISED),
+            Symptom("Non-hashable static arguments are not supported", Seen.CALLED),
             Symptom("Out of bound slice: start=0, dim=-{size}.", Seen.NAMED, {"pages_per_compute_block": Relation("0 - size")}),
             Symptom(
                 "Shapes must be 1D sequences of concrete values of integer type,"

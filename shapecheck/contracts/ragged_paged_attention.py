@@ -154,7 +154,7 @@ RULES = (
             "is `[total_num_pages, page_size, 2 * num_kv_heads, head_dim]`, with the keys at even places of its third axis and "
             "the values at odd ones. Upstream fails to unpack the shape, or raises a ValueError that shows it."
         ),
-        advice=shapes_of(_ARRAYS),
+        advice=shapes_of(_ARRAYS, num_counts="1,"),
         symptoms=(
             Symptom("too many values to unpack (expected 3)", Seen.RAISED, argument="q"),
             Symptom("values to unpack (expected 3, got {q_rank})", Seen.RAISED, argument="q"),

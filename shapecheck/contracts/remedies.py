@@ -113,12 +113,15 @@ def shape_of(argument: str, *axes: str) -> Any:
     return advice
 
 
-def shapes_of(arrays: Sequence[ArrayArgument]) -> Callable[[Values], str | None]:
-    """Advice that gives the shape of each argument that has another rank."""
+def shapes_of(arrays: Sequence[ArrayArgument], **sizes: str) -> Callable[[Values], str | None]:
+    """Advice that gives the shape of each argument that has another rank; `sizes` are the axes of which there is one size."""
 
     def advice(values: Values) -> str | None:
         wrong = [array for array in arrays if values.get(f"{array.name}_rank", UNKNOWN) not in (UNKNOWN, len(array.axes))]
-        return ", ".join(f"{array.name} of shape ({', '.join(array.axes)})" for array in wrong) or None
+        return (
+            ", ".join(f"{array.name} of shape ({', '.join(sizes.get(axis, axis) for axis in array.axes)})" for array in wrong)
+            or None
+        )
 
     return advice
 
