@@ -55,7 +55,7 @@ def spread(items: Sequence[_Item], work: Callable[[_Item], _Result], weight: Cal
 
 def _shares(weights: Sequence[int]) -> list[list[int]]:
     """Return the numbers of the items for each process, such that all have about the same to do, this one first."""
-    processes = len(os.sched_getaffinity(0)) if _FORKS else 1
+    processes = len(os.sched_getaffinity(0)) if _FORKS and _is_single() else 1
     count = max(1, min(processes, len(weights), sum(weights) // _SHARE))
     shares, loads = [list[int]() for _ in range(count)], [0] * count
     for each in sorted(range(len(weights)), key=lambda each: -weights[each]):
@@ -63,6 +63,11 @@ def _shares(weights: Sequence[int]) -> list[list[int]]:
         shares[least].append(each)
         loads[least] += weights[each]
     return shares
+
+
+def _is_single() -> bool:
+    """Say whether this process has one thread: a copy has no other, and would wait for ever for what those hold."""
+    return len(os.listdir("/proc/self/task")) == 1
 
 
 def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Worker:

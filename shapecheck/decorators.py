@@ -49,7 +49,7 @@ def contract(*demands: str | Rule | Contract) -> Callable[[_Function], _Function
     return decorate
 
 
-def checked(function: Callable[..., Any], *demands: str | Rule | Contract) -> Callable[..., Any]:
+def checked(function: _Function, *demands: str | Rule | Contract) -> _Function:
     """Return a function of someone else's behind a contract; the function itself stays what it is.
 
         attend = checked(paged_attention, PAGED_ATTENTION)
@@ -67,7 +67,8 @@ def checked(function: Callable[..., Any], *demands: str | Rule | Contract) -> Ca
     """
     if isinstance(function, functools.partial):
         partial = cast("functools.partial[Any]", function)
-        return functools.partial(checked(partial.func, *demands), *partial.args, **partial.keywords)
+        inner = checked(partial.func, *demands)
+        return cast(_Function, functools.partial(inner, *partial.args, **partial.keywords))
     from shapecheck.enforce import enforce
 
     contract(*demands)  # refuses what it does not take

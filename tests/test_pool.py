@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,13 +23,17 @@ from .fake_analysis import BAD
 
 CASES = sorted(Path(__file__).with_name("cases").glob("*.py"))[::4]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is one process only")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="there is one process only"),
+    pytest.mark.filterwarnings("ignore:.*fork"),  # of the process of the tests: see `two_processors`
+]
 
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(pool, "_SHARE", 1)
+    monkeypatch.setattr(pool, "_is_single", lambda: True)  # JAX's threads, and those of xdist, hold nothing that is needed
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +59,18 @@ class TestSpread:
     @pytest.mark.parametrize("items", [[], [1]])
     def test_there_is_no_other_process_without_need(self, items: list[int]) -> None:
         assert spread(items, lambda _: os.getpid(), one) == [os.getpid() for _ in items]
+
+    def test_there_is_no_other_process_beside_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.undo()
+        monkeypatch.setattr(pool, "_SHARE", 1)
+        done = threading.Event()
+        thread = threading.Thread(target=done.wait)
+        thread.start()
+        try:
+            assert {*spread(range(9), lambda _: os.getpid(), one)} == {os.getpid()}
+        finally:
+            done.set()
+            thread.join()
 
     def test_little_work_is_done_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pool, "_SHARE", 1000)

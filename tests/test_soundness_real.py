@@ -91,7 +91,9 @@ class Comparison:
     def _compare(self, at: Position, record: Record) -> None:
         """One execution at least must be this one: all that is known of it agrees."""
         self.compared[at] = self.compared.get(at, 0) + 1
-        if self.sites[at].unfinished or "float64" in record.values.values():  # x64 is taken to be off, as docs/limits.md says
+        if (
+            self.sites[at].unseen is not None or "float64" in record.values.values()
+        ):  # x64 is taken to be off, as docs/limits.md says
             return
         judges = [judge for judge in self.judges[at] if record.expected or not judge.arrival.expected] or self.judges[at]
         found = []
