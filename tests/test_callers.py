@@ -91,3 +91,15 @@ def test_settings_beside_the_file_that_cannot_be_used_cost_it_nothing(root: Path
 def test_the_working_folder_may_be_a_package(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tree(root, pkg__attention=ATTENTION, app=CALLER.format(pages=6))
     assert verdict(capsys, "pkg/attention.py")["SC102"] in ("violated", "unproven")
+
+
+def test_what_another_file_may_replace_is_not_proven_by_what_is_called_before(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = (
+        "\nimport jax.numpy as jnp\nq, kv, n = jnp.zeros((2, 8, 128)), jnp.zeros((4, 64, 16, 128)), jnp.zeros((2,), jnp.int32)\n"
+    )
+    calls += "decode(q, kv, kv, n, jnp.zeros((2, 8), jnp.int32))\n"
+    replaced = "from pkg import attention\nattention.jax_paged_attention = print\n"
+    tree(root, pkg__attention=ATTENTION + calls, patch=replaced)
+    assert verdict(capsys, "pkg/attention.py")["SC102"] == "unproven"
