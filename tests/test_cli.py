@@ -623,7 +623,7 @@ class TestExplain:
     def test_json(self, run: Runner) -> None:
         assert run("explain", "--output-format", "json", "SC101", self.ERROR, "nothing at all", "SC12") == 2
         document = json.loads(run.out)
-        assert list(document) == ["version", "rules", "diagnoses", "unplaced", "problems"]
+        assert list(document) == ["version", "rules", "diagnoses", "remarks", "unplaced", "problems"]
         assert [rule["code"] for rule in document["rules"]] == ["SC101"]
         (diagnosis,) = document["diagnoses"]
         assert diagnosis["code"] == "SC102"

@@ -52,6 +52,7 @@ def test_flake8_finds_the_plugin_by_its_entry_point() -> None:
     assert entry.value == "codemods.flake8_plugin:Plugin"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cases", [CASES[::9], pytest.param(CASES, marks=pytest.mark.sweep)], ids=["some", "all"])
 def test_it_agrees_with_check(cases: Sequence[Path]) -> None:
     names = [str(case.relative_to(ROOT)) for case in cases]

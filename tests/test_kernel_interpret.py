@@ -56,7 +56,13 @@ def _as_the_kernel_reads(sequences: Sequences) -> Sequences:
     return sequences._replace(k=rounded.k, v=rounded.v)
 
 
-@pytest.mark.parametrize("settings", _covering(), ids=lambda settings: "-".join(map(str, settings.values())))
+def _some_at_once() -> list[Any]:
+    """Return them all: those that bring most pairs in any run of the tests, the others in a thorough one."""
+    first, others = _covering()[:5], _covering()[5:]
+    return [*first, *(pytest.param(each, marks=pytest.mark.thorough) for each in others)]
+
+
+@pytest.mark.parametrize("settings", _some_at_once(), ids=lambda settings: "-".join(map(str, settings.values())))
 def test_kernel_interpreted(settings: dict[str, Any]) -> None:
     sequences = cast(
         sequences_of(LENGTHS, tokens=TOKENS, **{name: settings[name] for name in ("num_kv_heads", "group", "head_dim")}),

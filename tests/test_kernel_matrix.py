@@ -101,6 +101,7 @@ def test_the_matrix_is_whole() -> None:
     assert len(CASES) == len(set(CASES)) == 720
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("model", "run"), CASES, ids=lambda part: "-".join(map(str, part)))
 def test_matrix(model: Model, run: Run) -> None:
     out = _outputs(model)[run]

@@ -262,6 +262,7 @@ def test_any_geometry(geometry: dict[str, Any], dtype: str, is_quantized: bool, 
     assert_resolved(out, attention(sequences, soft_cap))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ways", [(jax.jacfwd, jax.jacfwd), (jax.jacfwd, jax.jacrev), (jax.jacrev, jax.jacrev)])
 def test_second_derivatives(ways: Any) -> None:
     """Of two rows that share a page, in every order of forward and reverse mode."""

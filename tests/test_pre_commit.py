@@ -97,6 +97,7 @@ def own_size(environment: Path) -> int:
     return sum(path.lstat().st_size for path in environment.rglob("*") if path.is_file() and not theirs.search(str(path)))
 
 
+@pytest.mark.thorough
 def test_pre_commit_installs_and_runs_both_hooks(tmp_path: Path) -> None:
     home = tmp_path / "home"
     project = Checkout(tmp_path / "shapecheck", home)

@@ -105,6 +105,7 @@ def test_illegal_as_expected():
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("option", "refused"), [("--shapecheck", True), ("--shapecheck=", True), ("--shapecheck=v5p", False)], ids=str
 )
@@ -341,6 +342,7 @@ def test_ragged():
     result.stdout.fnmatch_lines(["4 distinct calls of kernels, 0 refused", *["  legal on v5p kernel.*paged_attention(*)"] * 4])
 
 
+@pytest.mark.thorough
 def test_workers_of_xdist_report_what_they_have_seen(run) -> None:
     result = run(
         """

@@ -113,6 +113,7 @@ SLOW = "test_kernel_reference.py"  # it computes most of what it passes on
 OURS = sorted(str(path.relative_to(ROOT)) for path in Path(__file__).parent.glob("test_kernel_*.py") if path.name != SLOW)
 
 
+@pytest.mark.thorough
 def test_our_tests_of_the_kernel() -> None:
     comparison = Comparison(OURS, ROOT, recorded(ROOT, *OURS))
     assert len(comparison.compared) > 12

@@ -105,6 +105,7 @@ def sample() -> list[Path]:
     return Random(1).sample(small, min(SAMPLE, len(small)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("outcome", [fixed, ignored])
 def test_a_sample_of_public_files(outcome: Callable[[Seeded], str]) -> None:
     outcomes = swept(sample(), outcome)

@@ -55,6 +55,7 @@ def test_legal_calls_are_accepted(callee: str) -> None:
     accepted()
 
 
+@pytest.mark.thorough
 @of_each_kernel
 def test_legal_calls_run_with_what_is_in_their_arrays(callee: str) -> None:
     @few
@@ -80,6 +81,7 @@ def test_legal_calls_of_a_chip_are_proven_for_it(callee: str) -> None:
     proven()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("callee", "code"), [(callee, code) for callee in KERNELS for code in breakable_rules(callee)])
 def test_a_nearly_legal_call_is_refused_for_the_rule_that_it_breaks(callee: str, code: str) -> None:
     @few
