@@ -115,7 +115,7 @@ def test_the_sdist_holds_the_checkout(unpacked: Path) -> None:
     beside = {path.name for path in unpacked.iterdir() if path.is_file()} - {"PKG-INFO"}
     assert beside == {
         *("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
-        *(".gitignore", ".pre-commit-hooks.yaml"),
+        *(".gitignore", ".pre-commit-hooks.yaml", "mkdocs.yml"),
     }
 
 
