@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -65,12 +66,12 @@ def _elements(rng: np.random.Generator, values: Values) -> dict[str, Any]:
     tokens: int = values["max_num_batched_tokens"]
     room = max(0, values["pages_per_seq"] * values["page_size"])
     count = min(int(rng.integers(1, max(1, values["max_num_seqs"]) + 1)), tokens) if room else 0
-    ends = 1 + np.sort(rng.permutation(tokens)[:count])
-    q_lens = np.minimum(np.diff(ends, prepend=0), room)
+    ends = sorted(1 + rng.random(tokens).argsort()[:count])
+    q_lens = [min(end - start, room) for start, end in pairwise([0, *ends])]
     return {
         "kv_lens": _beginning_with(rng.integers(q_lens, room + 1), values["kv_lens_shape"]),
         "page_indices": rng.integers(0, max(1, values["total_num_pages"]), values["page_indices_shape"]),
-        "cu_q_lens": _beginning_with(np.cumsum([0, *q_lens]), values["cu_q_lens_shape"]),
+        "cu_q_lens": _beginning_with([0, *accumulate(q_lens)], values["cu_q_lens_shape"]),
         "num_seqs": np.full(values["num_seqs_shape"], count),
     }
 
