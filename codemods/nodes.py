@@ -98,6 +98,18 @@ class Visitor(ast.NodeVisitor):
                 self.generic_visit(child)
 
 
+def holds(tree: ast.Module, node: ast.AST) -> bool:
+    """Say whether a node is part of a file: the file itself, or one that has a position."""
+    line: int = getattr(node, "lineno", 0)
+    around = (each for each in tree.body if _first_line(each) <= line <= (each.end_lineno or 0))
+    return node is tree or any(each is node for statement in around for each in walk(statement))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """Return where a statement begins; the line of a function or class is the one behind its decorators."""
+    return min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+
+
 def nodes(tree: ast.Module, *kinds: type[_Node]) -> Iterator[_Node]:
     """Yield the nodes of these kinds; of all, where none is named."""
     by_kind = _survey(tree).by_kind

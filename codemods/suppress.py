@@ -10,13 +10,15 @@ import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from codemods.codes import OWN_CODES, UNUSED, code_of, known_codes, no_rule
 from codemods.findings import CallSite, Edit, Finding, Note, ProposedFix
 from codemods.source import Source, Span
 from shapecheck.rule import Applicability, Verdict
 
-_WORTH_READING = re.compile(rb"shapecheck:|noqa", re.IGNORECASE)
+_OWN_WORD = b"shapecheck:"
+_WORTH_READING = re.compile(_OWN_WORD + b"|noqa", re.IGNORECASE)
 IGNORE = re.compile(r"#\s*shapecheck:\s*ignore(?:\[([^\]]*)\]|(?![\w\[-]))")
 _OURS = re.compile(r"#\s*shapecheck:")
 _LISTED_BARE = re.compile(r"[\s:(=]*((?:SC\d+[,\s]*)+)", re.IGNORECASE)  # behind an `ignore` without brackets
@@ -41,10 +43,13 @@ class _Comment:
         """Say whether the finding is the comment's: by a line of the argument, or by an end of the call."""
         if self.codes is not None and finding.code not in self.codes:
             return False
-        lines = {finding.call.line, finding.call.end_line}
-        if finding.span != finding.call:
-            lines.update(range(finding.span.line, finding.span.end_line + 1))
-        return any(self.first <= line <= self.last for line in lines)
+        return any(self.first <= line <= self.last for line in _lines(finding))
+
+
+def _lines(finding: Finding) -> set[int]:
+    """Return the lines whose comments speak of a finding."""
+    lines = {finding.call.line, finding.call.end_line}
+    return lines if finding.span == finding.call else lines | {*range(finding.span.line, finding.span.end_line + 1)}
 
 
 def may_suppress(source: Source) -> bool:
@@ -57,8 +62,16 @@ class Suppressions:
 
     def __init__(self, source: Source, *, noqa: bool = True) -> None:
         self._source = source
-        comments = _comments(source) if may_suppress(source) else ()
-        self._comments = [comment for comment in comments if noqa or comment.own]
+        self._noqa = noqa
+
+    @cached_property
+    def _comments(self) -> list[_Comment]:
+        return [comment for comment in _comments(self._source) if self._noqa or comment.own]
+
+    @cached_property
+    def _has_own(self) -> bool:
+        """Whether some may be ours, which speak of other lines than their own and are to have an effect."""
+        return _OWN_WORD in self._source.text
 
     def keep(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that no comment covers."""
@@ -67,7 +80,7 @@ class Suppressions:
     def unused(self, call_sites: Collection[CallSite]) -> Iterator[Finding]:
         """Yield a finding for each comment that `keep` had no use for, of a code that was judged in this file."""
         judged = {code for site in call_sites for code in site.verdicts}
-        for comment in self._comments:
+        for comment in self._comments if self._has_own else ():
             unused = sorted((comment.codes or set()) - comment.used)
             idle = [code for code in unused if code in judged or code not in known_codes()]
             if comment.own and (idle or not (comment.codes or comment.used)):
@@ -79,12 +92,14 @@ class Suppressions:
         It has a word that is neither a code nor the name of a rule; names codes outside of brackets, which has no effect; or is
         no suppression.
         """
-        for token in tokens(self._source) if _WORTH_READING.search(self._source.text) else ():
+        for token in tokens(self._source) if self._has_own else ():
             if token.type == tokenize.COMMENT:
                 for message in _misunderstandings(token.string):
                     yield Note(self._source.path, _span(self._source, token).shown.line, f"suppression comment: {message}")
 
     def _suppressed(self, finding: Finding) -> bool:
+        if not self._has_own and not any(_NOQA.search(self._source.line(line)) for line in _lines(finding)):
+            return False
         covering = [comment for comment in self._comments if comment.covers(finding)]
         for comment in covering:
             comment.used.add(finding.code)

@@ -109,6 +109,7 @@ class Execution:
         machine = Machine(self.program, limit=min(limit, self._allowance))
         machine.memory.volatile.update(before.memory.volatile)
         machine.escaped |= before.escaped
+        machine.named_unseen |= before.named_unseen
         state = before.state
         own = {cell: value for cell, value in state.cells.items() if state.shared.get(cell) is not value}  # it is copied often
         machine.state = State(Cells(own, machine.memory), state.shared, state.path, state.epoch)
@@ -119,8 +120,9 @@ class Execution:
         self._allowance -= machine.steps
 
     def _main(self, module: Machine, scope_id: int) -> None:
-        """Execute what the file does when it is run as a script."""
-        blocks = [node for node in self.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
+        """Execute what the file does when it is run as a script, if that may reach a kernel."""
+        tests = (node for node in self.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test))
+        blocks = [node for node in tests if self.relevance.reaches(node)]
         machine = self._machine(module)
         machine.state.cells[(scope_id, "__name__")] = "__main__"
         for block in blocks:

@@ -16,8 +16,10 @@ from codemods.evaluate.frameworks import PALLAS, PATCHING
 from codemods.evaluate.interpreted import unfollowed
 from codemods.evaluate.library import MODELS, Call, Unmodelled
 from codemods.evaluate.machine import Exhausted
+from codemods.evaluate.memory import Cell
 from codemods.evaluate.relevance import MUTATORS
 from codemods.evaluate.settings import looked_up
+from codemods.evaluate.unseen import Unseen
 from codemods.values import (
     Array,
     Bound,
@@ -225,5 +227,20 @@ def call_unseen(machine: Machine, value: Value, node: ast.expr | None) -> None:
     """Call a function with unknown arguments, in executions that may happen at any time."""
     from codemods.evaluate.calls import call
 
-    run: Callable[[], object] = lambda: call(machine, value, Arguments(spread=True, node=node))  # noqa: E731
-    havoc.later(machine, run, "an unknown caller may change it", node)
+    why = "an unknown caller may change it"
+    unseen = Unseen(machine, value)
+    for cell in unseen.cells:
+        machine.named_unseen.setdefault(cell, []).append(value)
+    run: Callable[[], object] = lambda: (  # noqa: E731
+        unseen.disturb(why) if unseen.harmless else call(machine, value, Arguments(spread=True, node=node))
+    )
+    havoc.later(machine, run, why, node)
+
+
+def bound_later(machine: Machine, cell: Cell, value: Value) -> None:
+    """Take note that functions which unknown code may call find this under a name from here on."""
+    if isinstance(value, Function) or machine.frame.scope.kind != "module":
+        havoc.leak(machine, value)
+    elif isinstance(value, ListRef | DictRef | Instance | tuple | Array):
+        for function in machine.named_unseen.pop(cell):
+            call_unseen(machine, function, None)

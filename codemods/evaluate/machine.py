@@ -149,6 +149,7 @@ class Machine:
         self.tracing = 0  # how many `jax.eval_shape` and the like surround the execution: nothing is lowered for a device
         self.escaped: set[int] = set()  # ids of objects that an unknown value may stand for
         self.called_unseen: set[object] = set()  # functions that have escaped, and were executed for it
+        self.named_unseen: dict[Cell, list[Value]] = {}  # by the names in them: functions that unknown code may call
         self.deferred: list[Deferred] = []  # what may happen at any later time
         self.uncertain = 0  # how many things surround the execution that may happen any number of times
         self.steps = 0

@@ -42,7 +42,12 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
 
 def bind(machine: Machine, name: str, value: Value) -> None:
     """Assign to a name in the scope that is being executed, or the one that a declaration names."""
-    machine.state.cells[cell_of(machine, name)] = value
+    cell = cell_of(machine, name)
+    machine.state.cells[cell] = value
+    if cell in machine.named_unseen:
+        from codemods.evaluate.externals import bound_later
+
+        bound_later(machine, cell, value)
 
 
 def cell_of(machine: Machine, name: str) -> Cell:

@@ -239,6 +239,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
             machine.state.epoch += 1
         case Array():
             mutation.shape_changes(machine, receiver, None)
+        case Opaque(key=(_, ".", "__class__", _) | (_, "call", "builtins.type")):
+            havoc.everything(machine, "it may have been set on any class")
         case _:
             havoc.disturb(machine, "it may have been set under another name")
             machine.state.epoch += 1  # an unknown object has changed

@@ -52,7 +52,7 @@ class Relevance:
         """
         self.words: set[Word] = {*KERNELS, *words, *_contracted(tree)}
         reader = _Reader({*_defined(tree), *namesakes} & KERNELS - {*words})
-        reader.mentions_in(tree)
+        reader.read(tree)
         self._mentioned = reader.mentioned
         self._inner: dict[int, Sequence[_Function]] = {}
         grown = True
@@ -64,7 +64,7 @@ class Relevance:
                     grown = True
 
     def reaches(self, node: _Function | ast.stmt) -> bool:
-        """Say whether a function, or a statement of one, may reach a kernel."""
+        """Say whether a function, or a statement of one or of the top level, may reach a kernel."""
         return not self._mentioned[id(node)].isdisjoint(self.words)
 
     def inner(self, function: _Function) -> Sequence[_Function]:
@@ -101,7 +101,7 @@ class _Reader:
 
     Attributes:
         bindings: the words that each binds, and those that stand in what they are bound to.
-        mentioned: the words in each function, lambda and statement of a function, by the id of its node.
+        mentioned: the words in each function, lambda, and statement of a function or of the top level, by the id of its node.
     """
 
     def __init__(self, namesakes: set[str]) -> None:
@@ -117,6 +117,11 @@ class _Reader:
             owner = next(owners, 0 if name in self._namesakes else None)
             self._words[name] = name if owner is None else (owner, name)
         return self._words[name]
+
+    def read(self, tree: ast.Module) -> None:
+        """Read a file."""
+        for statement in tree.body:
+            self.mentioned[id(statement)] = self.mentions_in(statement)
 
     def mentions_in(self, node: ast.AST) -> set[Word]:
         """Return the words that stand in a piece of source."""

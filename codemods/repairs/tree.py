@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Iterator, Sequence, Set
-from functools import cached_property
 
 from codemods.evaluate.program import Program
 from codemods.files import NOTEBOOK
-from codemods.nodes import nodes
+from codemods.nodes import holds, nodes
 from codemods.repairs.scopes import Scopes, Uses, Variable
 from codemods.source import Source
 from codemods.suppress import skips_file
@@ -52,8 +51,7 @@ class Tree:
 
     def scopes_of(self, node: ast.AST) -> Scopes:
         """Return the variables of the file that a node is part of."""
-        path = self._path(node)
-        scopes = self._scopes[path] if path is not None else None
+        scopes = self.scopes(self.path_of(node))
         assert scopes is not None, "the node is part of a file"
         return scopes
 
@@ -201,20 +199,15 @@ class Tree:
         return True
 
     def _path(self, node: ast.AST) -> str | None:
-        found = self._holder(node)
-        if found is None and self._unread:
-            for path in self._unread:
-                self.scopes(path)
-            self._unread.clear()
-            found = self._holder(node)
-        return found
+        known = (path for path, scopes in self._scopes.items() if scopes is not None and scopes.holds(node))
+        return next(known, None) or next(self._unread(node), None)
 
-    def _holder(self, node: ast.AST) -> str | None:
-        return next((path for path, scopes in self._scopes.items() if scopes is not None and scopes.holds(node)), None)
-
-    @cached_property
-    def _unread(self) -> set[str]:
-        return self._program.scanned & self._program.executed.keys()  # nodes of others are nowhere among the values
+    def _unread(self, node: ast.AST) -> Iterator[str]:
+        """Yield the file that a node is part of, if its variables have not been read: for most nodes, nobody asks for them."""
+        for path in self._program.scanned & self._program.executed.keys():  # nodes of others are nowhere among the values
+            source = self._program.source(path) if path not in self._scopes else None
+            if source is not None and holds(source.tree, node):
+                yield path
 
     def _first(self, node: ast.expr) -> Variable | None:
         if isinstance(node, ast.Name):
