@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codemods.disk import is_file, read
+from codemods.disk import is_file, kind, read
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
 from codemods.files import below, searchable, shown
@@ -85,6 +85,7 @@ class Program:
         self._import_roots = {path: _import_root(path) for path in self._given}
         self._roots = list(dict.fromkeys((str(self._root), str(self._root / "src"), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
+        self._folders: dict[tuple[str, str], bool] = {}
         self._conftests: dict[str, list[str]] = {}
         self._ids = itertools.count(1)
         for source in self._given.values():
@@ -151,7 +152,7 @@ class Program:
         """Say whether a file turns JAX's 64-bit types on, be it for a while: what jit makes of integers is not known then."""
         if path not in self._wide:
             source = self._sources.get(path)
-            self._wide[path] = source is not None and _WIDE.search(source.text) is not None
+            self._wide[path] = source is not None and b"64" in source.text and _WIDE.search(source.text) is not None
         return self._wide[path]
 
     def source(self, path: str) -> Source | None:
@@ -181,11 +182,22 @@ class Program:
         for start in dict.fromkeys((self._import_roots[importer], *self._roots)):
             key = (start, module)
             if key not in self._found:
-                file = _module_file(Path(start), module)
+                package = module.rpartition(".")[0]
+                file = _module_file(start, module) if self._has_folder(start, package) else None
                 self._found[key] = None if file is None else self.path_of(file)
             if found := self._found[key]:
                 return found
         return None
+
+    def _has_folder(self, start: str, package: str) -> bool:
+        """Say whether there is a folder for a package; most that are imported are not in the tree, with all that is in them."""
+        if not package:
+            return True
+        key = (start, package)
+        if key not in self._folders:
+            above = self._has_folder(start, package.rpartition(".")[0])
+            self._folders[key] = above and kind(os.path.join(start, *package.split("."))) == "folder"
+        return self._folders[key]
 
     def path_of(self, file: str | Path) -> str:
         """Return the path that a file of the tree has here."""
@@ -304,11 +316,8 @@ def _import_root(path: str) -> str:
     return str(folder)
 
 
-def _module_file(start: Path, module: str) -> str | None:
+def _module_file(start: str, module: str) -> str | None:
     if not module:
         return None
-    base = start.joinpath(*module.split("."))
-    for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
-        if is_file(str(candidate)):
-            return str(candidate)
-    return None
+    base = os.path.join(start, *module.split("."))
+    return next((each for each in (os.path.join(base, "__init__.py"), f"{base}.py") if is_file(each)), None)

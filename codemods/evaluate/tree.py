@@ -20,7 +20,6 @@ from codemods.evaluate.relevance import KERNELS, MUTATORS
 from codemods.evaluate.sharing import ANYTHING, Changes
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
-from codemods.words import Words
 
 _IMPORTS = re.compile(
     rb"\b(?:import|from)\b((?:\\\r?\n|[^\n#(])*)(?:\(((?:[^)#]|#[^\n]*)*))?|['\"]([\w.]*)['\"]"  # on several lines, too
@@ -55,7 +54,6 @@ class File:
 
     path: str
     data: bytes = field(repr=False)
-    _importing: dict[bytes, bool] = field(default_factory=dict[bytes, bool], compare=False, repr=False)
 
     def mentions(self, name: bytes) -> bool:
         """Say whether a name stands in the file, as a whole word."""
@@ -76,9 +74,7 @@ class File:
 
     def imports(self, stem: bytes) -> bool:
         """Say whether it may import a module whose name ends in this."""
-        if stem not in self._importing:
-            self._importing[stem] = stem in self.data and stem in self.imported
-        return self._importing[stem]
+        return stem in self.imported
 
     @cached_property
     def imported(self) -> frozenset[bytes]:
@@ -133,7 +129,17 @@ class File:
     @cached_property
     def sets_kernels(self) -> bool:
         """Whether it may put something in the place of a kernel."""
-        return Words().occur_in(self.data) and not (self.lasting | self.patched).isdisjoint(KERNELS)
+        names = [name for name in KERNELS if self._may_set(name.encode())]
+        return bool(names) and not (self.lasting | self.patched).isdisjoint(names)
+
+    def _may_set(self, name: bytes) -> bool:
+        """Say whether a name stands where something could be set by it: behind a dot, in quotes, or before `=`."""
+        found = -1
+        while (found := self.data.find(name, found + 1)) >= 0:
+            before, after = self.data[found - 1 : found], self.data[found + len(name) :][:20].lstrip()
+            if before in (b"'", b'"') or after.startswith(b"=") or (before == b"." and not after.startswith(b"import")):
+                return True
+        return False
 
     @cached_property
     def disables_assertions(self) -> bool:
@@ -281,11 +287,10 @@ class Tree:
         """Return the kernels in the place of which a file puts something, for good or in the tests of `path`, and the file."""
         real = os.path.realpath(path)
         conftests = self._conftests(real)
-        known = {file.path: file for file in (*self._files.values(), *conftests) if file.path != real}
+        known = {file.path: file for file in (*self._files.values(), *conftests) if file.sets_kernels and file.path != real}
         return {
             kernel: file.path
             for file in known.values()
-            if file.sets_kernels
             for kernel in CALLEES
             if (kernel.rpartition(".")[2] in file.lasting or file in conftests) and _replaces(file, *kernel.rsplit(".", 1))
         }

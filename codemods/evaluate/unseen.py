@@ -89,6 +89,9 @@ class Unseen:
                 for member in self._machine.members(cls.scope).values():
                     if isinstance(member, Function):
                         self._follow(member)
+            case tuple():
+                for each in value:
+                    self._hold(each)
             case External(path):
                 self.harmless &= path not in CALLEES and path.partition(".")[0] not in _KEEPING
             case Array():
