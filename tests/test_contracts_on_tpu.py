@@ -236,6 +236,13 @@ def test_a_call_must_be_legal_on_every_chip_that_is_declared() -> None:
     assert checked(JAX, "v5p", "v4", megacore_mode="kv_head") == []
 
 
+def test_a_megacore_mode_hangs_only_the_kernel_itself() -> None:
+    assert checked(FRONT_DOOR, "v5e", megacore_mode="kv_head") == ["SC204"]
+    assert checked(FRONT_DOOR, "v5e", megacore_mode="kv_head", implementation="pallas") == ["SC204"]
+    assert checked(FRONT_DOOR, "v5e", megacore_mode="kv_head", implementation="xla") == []
+    assert checked(FRONT_DOOR, "v5e", megacore_mode="kv_head", implementation="interpret") == []
+
+
 @pytest.mark.parametrize("mode", ["with pltpu.force_tpu_interpret_mode():\n    pass\n", "pltpu.set_tpu_interpret_mode()\n"])
 def test_a_file_that_interprets_the_kernel_is_not_on_a_tpu(mode: str) -> None:
     assert checked(JAX + "from jax.experimental.pallas import tpu as pltpu\n" + mode, d=64) == []
