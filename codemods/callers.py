@@ -39,13 +39,14 @@ class Neighbours:
     """
 
     def __init__(self, sources: Collection[Source], root: Path) -> None:
-        stems = {_module(source.path) for source in sources}
-        known = {os.path.realpath(source.path) for source in sources}
+        paths = [source.path for source in sources]
+        stems = set(map(_module, paths))
+        known = set(map(os.path.realpath, paths))
         words = Words(stems)
         self.importers: list[Candidate] = []
         self._naming: dict[str, frozenset[bytes]] = {}  # by path: the modules
-        for candidate in discover([str(root)], Configuration(), words).candidates:
-            if os.path.realpath(candidate.path) in known:
+        for candidate in discover([str(root)], Configuration(), words, known=set(map(os.path.abspath, paths))).candidates:
+            if os.path.realpath(candidate.path) in known:  # by another name
                 continue
             self._naming[candidate.path] = words.all_in(searchable(candidate.path, candidate.data))
             if len(self.importers) < MAX_IMPORTERS and any(map(words.occur_in, _IMPORT.findall(candidate.data))):

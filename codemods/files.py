@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from codemods.config import Configuration, Settings, SettingsError, parents
 from codemods.disk import Stamp, entries, exists, is_file, read
+from codemods.pool import spread
 from codemods.words import Words
 
 NOTEBOOK = ".ipynb"
@@ -23,6 +24,8 @@ _LEFT_OUT = frozenset(
         *("_build", "buck-out", "build", "dist"),
     )
 )
+_PART = 250  # files that are searched in one go
+_SHARE = 1000  # files that are worth a process: to read and search them takes 25 ms, ten times what the process takes
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -93,11 +96,19 @@ class Found(NamedTuple):
         return Candidate(path, *read(file.path), file.project)
 
 
-def discover(paths: Iterable[str], configuration: Configuration, words: Words, *, force_exclude: bool = False) -> Found:
+def discover(
+    paths: Iterable[str],
+    configuration: Configuration,
+    words: Words,
+    *,
+    force_exclude: bool = False,
+    known: Set[str] = frozenset(),
+) -> Found:
     """Return the files among `paths`, and in the folders among them, that hold one of the words.
 
     A file that is named is taken whatever it is called; with `force_exclude` only if a walk would have found it. A pyproject.toml
-    below one of the folders that holds something that is no setting is a problem.
+    below one of the folders that holds something that is no setting is a problem. Files whose absolute paths are `known` are
+    passed over.
 
     Raises:
         ConfigError: one that holds for a path itself does.
@@ -115,15 +126,17 @@ def discover(paths: Iterable[str], configuration: Configuration, words: Words, *
             files += _walk(path, project, configuration, problems, tree=project.root if force_exclude else path)
         else:
             files.append(File(path, project, (project.root,) if force_exclude else ()))
+    if known:
+        files = [file for file in files if os.path.abspath(file.path) not in known]
     candidates, unreadable = _matching(files, words)
-    known = {each.path for each in (*candidates, *unreadable)}
-    hidden = _ignored_by_git(files, known)
+    told = {each.path for each in (*candidates, *unreadable)}
+    hidden = _ignored_by_git(files, told)
     problems = list(dict.fromkeys((*problems, *unreadable)))
     return Found(
         tuple(each._replace(path=shown(each.path)) for each in _distinct(candidates) if each.path not in hidden),
         tuple(each._replace(path=shown(each.path)) for each in problems if each.path not in hidden),
         len(files),
-        tuple(file for file in files if file.path not in known),
+        tuple(file for file in files if file.path not in told),
     )
 
 
@@ -225,6 +238,16 @@ def _excluded(folder: str, name: str, settings: Settings) -> bool:
 
 
 def _matching(files: Sequence[File], words: Words) -> tuple[list[Candidate], list[Problem]]:
+    candidates: list[Candidate] = []
+    problems: list[Problem] = []
+    parts = [files[start : start + _PART] for start in range(0, len(files), _PART)]
+    for matching, unreadable in spread(parts, partial(_matching_of, words), len, least=_SHARE):
+        candidates += matching
+        problems += unreadable
+    return candidates, problems
+
+
+def _matching_of(words: Words, files: Sequence[File]) -> tuple[list[Candidate], list[Problem]]:
     candidates: list[Candidate] = []
     problems: list[Problem] = []
     for file in files:

@@ -12,6 +12,7 @@ from codemods.check import Analyse, Examination, Run, examine, load, summarise
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
+from codemods.pool import spread
 from codemods.promises import Group, Key, broken_promises, compatible, edits_of, grouped, moves_of
 from codemods.rewrite import RewriteError, apply, inspect, origin
 from codemods.source import Source, SourceError, Span
@@ -76,6 +77,13 @@ def fix(
     run.report.notes += [note for repair in repairs for path in sorted(repair.notes) for note in repair.notes[path]]
     run.report.fixed = len(fixed) if write is not None else 0
     return run, changes
+
+
+class _Edited(NamedTuple):
+    """Files with the edits of some findings made, and why those of the others are not."""
+
+    sources: Mapping[str, Source]
+    refused: Mapping[Key, str]
 
 
 class _Repair:
@@ -174,6 +182,14 @@ class _Repair:
         return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
 
     def _choose(self) -> list[Finding]:
+        """Return findings whose fixes can be made, and do not get in each other's way."""
+        chosen = self._fitting()
+        while faults := self._faults(chosen):
+            self._refused |= faults
+            chosen = self._fitting()
+        return chosen
+
+    def _fitting(self) -> list[Finding]:
         """Return findings whose fixes do not get in each other's way.
 
         Those of an outer call come first; of one call, those of what fails, as the other verdicts may change by them.
@@ -185,18 +201,11 @@ class _Repair:
         def precedence(each: Finding) -> tuple[int, int, int, bool, int]:
             return order[each.path], each.call.start, -each.call.end, each.verdict is not Verdict.VIOLATED, each.span.start
 
-        last = ""
-        for finding in sorted(self.current.kept, key=precedence):
-            if not self._may_fix(finding):
-                continue
-            if finding.path != last and last in self.current.sources:
-                self.current.sources[last].release()
-            last = finding.path
+        for finding in sorted(filter(self._may_fix, self.current.kept), key=precedence):
             edits = edits_of([finding])
             if any(made.get(path) for path in self._careful.intersection(edits)):
                 continue
-            fits = all(compatible(own, made.get(path, ())) for path, own in edits.items())
-            if fits and self._passes(finding):
+            if all(compatible(own, made.get(path, ())) for path, own in edits.items()):
                 chosen.append(finding)
                 for path, own in edits.items():
                     made.setdefault(path, set()).update(own)
@@ -212,15 +221,36 @@ class _Repair:
             and self._wanted(finding)
         )
 
-    def _passes(self, finding: Finding) -> bool:
-        try:
-            for path, edits in edits_of([finding]).items():
-                for edit in edits:
-                    inspect(self._source(path), edit)
-        except (RewriteError, SourceError, OSError) as error:
-            self._refused[Key.of(finding)] = getattr(error, "strerror", None) or str(error)
-            return False
-        return True
+    def _faults(self, chosen: Sequence[Finding]) -> dict[Key, str]:
+        """Return why some of these fixes cannot be made, each by itself."""
+        faults: dict[Key, str] = {}
+        readable: list[Finding] = []
+        for finding in chosen:
+            try:
+                for path in edits_of([finding]):
+                    self._source(path)
+                readable.append(finding)
+            except (SourceError, OSError) as error:
+                faults[Key.of(finding)] = getattr(error, "strerror", None) or str(error)
+        for found in spread(grouped(readable), self._inspected, self._weight):
+            faults |= found
+        return faults
+
+    def _inspected(self, findings: Sequence[Finding]) -> dict[Key, str]:
+        faults: dict[Key, str] = {}
+        for finding in findings:
+            try:
+                for path, edits in edits_of([finding]).items():
+                    for edit in edits:
+                        inspect(self._source(path), edit)
+            except (RewriteError, SourceError) as error:
+                faults[Key.of(finding)] = str(error)
+        for path in edits_of(findings):
+            self._source(path).release()
+        return faults
+
+    def _weight(self, findings: Sequence[Finding]) -> int:
+        return sum(len(self._source(path).text) for path in edits_of(findings))
 
     def _source(self, path: str) -> Source:
         """Return a file as it is now; one that names no kernel is read, as it is to be edited."""
@@ -238,10 +268,12 @@ class _Repair:
         before = self.current
         changed: dict[str, Source] = {}
         groups: list[Group] = []
-        for findings in grouped(chosen):
-            result, kept = self._edited(findings)
+        together = grouped(chosen)
+        for findings, edited in zip(together, spread(together, self._edited, self._weight), strict=True):
+            self._refused |= edited.refused
+            kept = [finding for finding in findings if Key.of(finding) not in edited.refused]
             if kept:
-                changed |= result
+                changed |= edited.sources
                 groups.append(Group(kept, edits_of(kept)))
         if not groups:
             return
@@ -276,21 +308,22 @@ class _Repair:
             ends = [back(each) for each in ends]
         return self._original[path].between(*ends) if path in self._origins else span
 
-    def _edited(self, findings: Sequence[Finding]) -> tuple[dict[str, Source], Sequence[Finding]]:
+    def _edited(self, findings: Sequence[Finding]) -> _Edited:
         """Make the edits of as many of the findings as go together; the others are refused."""
         try:
-            return self._applied(findings), findings
+            return _Edited(self._applied(findings), {})
         except RewriteError:
             pass
-        result: dict[str, Source] = {}
+        sources: dict[str, Source] = {}
+        refused: dict[Key, str] = {}
         kept: list[Finding] = []
         for finding in findings:
             try:
-                result = self._applied([*kept, finding])
+                sources = self._applied([*kept, finding])
                 kept.append(finding)
             except RewriteError as error:
-                self._refused[Key.of(finding)] = str(error)
-        return result, kept
+                refused[Key.of(finding)] = str(error)
+        return _Edited(sources, refused)
 
     def _applied(self, findings: Sequence[Finding]) -> dict[str, Source]:
         return {path: apply(self._source(path), edits) for path, edits in edits_of(findings).items()}

@@ -15,7 +15,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _FORKS = sys.platform == "linux"  # elsewhere a copy of a process is not safe, or not to be had
-_SHARE = 150_000  # of weight, that of a source being its bytes: half a second, and a hundred times what a copy takes
+_SHARE = 150_000  # of weight, that of a source being its bytes: a third of a second, and a hundred times what a copy takes
 
 
 class Died(Exception):
@@ -27,15 +27,18 @@ class _Worker(NamedTuple):
     pipe: int
 
 
-def spread(items: Sequence[_Item], work: Callable[[_Item], _Result], weight: Callable[[_Item], int]) -> list[_Result]:
+def spread(
+    items: Sequence[_Item], work: Callable[[_Item], _Result], weight: Callable[[_Item], int], least: int | None = None
+) -> list[_Result]:
     """Do some work for each item, and return the results in the order of the items.
 
-    What the work leaves behind in memory is lost, but for what it tells the witness of the file system.
+    What the work leaves behind in memory is lost, but for what it tells the witness of the file system. No process gets less
+    than the `least` weight: by default, what takes a third of a second where the weight is that of sources.
 
     Raises:
         Died: a process did.
     """
-    shares = _shares([weight(item) for item in items])
+    shares = _shares([weight(item) for item in items], least or _SHARE)
     results: dict[int, _Result] = {}
     workers: list[_Worker] = []
     try:
@@ -53,10 +56,10 @@ def spread(items: Sequence[_Item], work: Callable[[_Item], _Result], weight: Cal
     return [results[each] for each in range(len(items))]
 
 
-def _shares(weights: Sequence[int]) -> list[list[int]]:
+def _shares(weights: Sequence[int], least: int) -> list[list[int]]:
     """Return the numbers of the items for each process, such that all have about the same to do, this one first."""
     processes = len(os.sched_getaffinity(0)) if _FORKS and _is_single() else 1
-    count = max(1, min(processes, len(weights), sum(weights) // _SHARE))
+    count = max(1, min(processes, len(weights), sum(weights) // least))
     shares, loads = [list[int]() for _ in range(count)], [0] * count
     for each in sorted(range(len(weights)), key=lambda each: -weights[each]):
         least = loads.index(min(loads))

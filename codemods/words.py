@@ -19,6 +19,10 @@ KERNELS = frozenset(
 )
 
 
+_WORD = re.compile(rb"\w+")
+_MANY = 30  # names; to look for each of so many takes longer than to take a file apart
+
+
 class Words:
     """A set of names to look for in the bytes of a file, as whole words."""
 
@@ -26,10 +30,16 @@ class Words:
         self._names = sorted(names)
         # Searching for a plain substring is many times faster than for a pattern: look for the fewest that cover all names.
         self._longest = max(map(len, self._names), default=0)
-        self._parts = [name for name in self._names if not any(other in name for other in self._names if other != name)]
+        self._many = len(self._names) > _MANY and all(map(_WORD.fullmatch, self._names))
+
+    @cached_property
+    def _parts(self) -> list[bytes]:
+        return [name for name in self._names if not any(other in name for other in self._names if other != name)]
 
     def occur_in(self, data: bytes) -> bool:
         """Say whether one of the names stands in `data` by itself, not as a part of a longer name."""
+        if self._many:
+            return bool(self.all_in(data))
         return any(self._occurs_around(part, data) for part in self._parts)
 
     def _occurs_around(self, part: bytes, data: bytes) -> bool:
@@ -43,6 +53,8 @@ class Words:
 
     def all_in(self, data: bytes) -> frozenset[bytes]:
         """Return those of the names that stand in `data` by themselves."""
+        if self._many:
+            return frozenset(self._names).intersection(_WORD.findall(data))
         return frozenset(self._pattern.findall(data))
 
     @cached_property

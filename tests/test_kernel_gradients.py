@@ -174,7 +174,7 @@ def _under_shard_map(gradient: Callable[..., Any], arrays: Any) -> Any:
     return jax.jit(jax.shard_map(gradient, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))(arrays)
 
 
-@pytest.mark.parametrize("implementation", ["auto", "interpret"])
+@pytest.mark.parametrize("implementation", ["auto", pytest.param("interpret", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("transform", [_under_jit, _under_vmap, _under_scan, _under_shard_map])
 def test_gradients_under_transforms(transform: Callable[..., Any], implementation: str) -> None:
     call = CALLS["shared pages"]
@@ -182,7 +182,7 @@ def test_gradients_under_transforms(transform: Callable[..., Any], implementatio
     assert_equal(transform(gradient, call[:3]), expected("shared pages", None))
 
 
-@pytest.mark.parametrize("implementation", ["auto", "interpret"])
+@pytest.mark.parametrize("implementation", ["auto", pytest.param("interpret", marks=pytest.mark.thorough)])
 def test_gradients_through_transforms(implementation: str) -> None:
     """Remat, a scan over layers, a vmap and a shard_map inside of what is differentiated."""
     call = CALLS["shared pages"]

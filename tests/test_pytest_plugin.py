@@ -375,6 +375,7 @@ def test_refused():
     assert result.ret == 0
 
 
+@pytest.mark.thorough
 def test_the_compiler_is_asked_about_what_front_doors_hand_on(run) -> None:
     result = run(
         RAGGED
@@ -457,11 +458,13 @@ def test_on_a_tpu(request):
     run(tests).assert_outcomes(skipped=1)
 
 
+@pytest.mark.thorough
 def test_a_suite_without_calls_says_so(run) -> None:
     result = run("def test_nothing(): pass", "--shapecheck=")
     result.stdout.fnmatch_lines(["*= shapecheck =*", "no call of a kernel that has a contract"])
 
 
+@pytest.mark.thorough
 def test_the_page_shows_what_is_listed(run, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "pytest.md").read_text()
     listed = page.partition("```log\n")[2].partition("```")[0].replace("tests/test_decode.py", "test_suite.py").splitlines()

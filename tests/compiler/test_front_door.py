@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("libtpu", reason="asks the TPU compiler, which is in libtpu")
 
 
+@pytest.mark.thorough
 def test_every_program_compiles_with_the_kernel_in_it() -> None:
     command = [sys.executable, "-m", "tests.compiler.front_door"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
