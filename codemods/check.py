@@ -255,6 +255,8 @@ def _states_contract(source: Source) -> bool:
         return states_contract(source.tree)
     except SourceError:  # which is reported when the file has its turn
         return False
+    finally:
+        source.release()
 
 
 def _source(candidate: Candidate) -> Source | None:
