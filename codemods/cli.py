@@ -59,6 +59,12 @@ def main(arguments: list[str] | None = None) -> int:
     except ConfigError as error:
         _emit(f"shapecheck: {error}\n", sys.stderr)
         return _FAILED
+    except SystemExit:  # a help text was printed, or what is wrong with the arguments
+        _emit("", sys.stdout)
+        raise
+    except BrokenPipeError:  # a script was, or the version, and nobody reads it
+        _emit("", sys.stdout)
+        return _CLEAN
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Died as error:

@@ -674,6 +674,14 @@ class TestProcess:
         done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (1, b"")
 
+    @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["--completion", "bash"], ["check", "--help"]])
+    def test_nobody_has_to_read_what_is_asked_for(self, arguments: list[str]) -> None:
+        reads, writes = os.pipe()
+        os.close(reads)
+        done = subprocess.run([sys.executable, "-m", "codemods", *arguments], stdout=writes, stderr=subprocess.PIPE, check=False)
+        os.close(writes)
+        assert (done.returncode, done.stderr) == (0, b"")
+
     def test_a_run_without_call_sites_imports_little(self) -> None:
         Path("a.py").write_text("x = 1\n")
         Path("pyproject.toml").write_text("[project]\n")

@@ -99,6 +99,7 @@ def written_elsewhere(source: Source, lines: set[int]) -> Iterator[Edit]:
     yield Edit(source.line_starts[line - 1], source.line_starts[line - 1], "".join(statements))
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_elsewhere_is_repaired_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     repaired = 0

@@ -316,6 +316,7 @@ def test_refused(wrong):
     result.stdout.fnmatch_lines(["  refused: SC102 kernel.paged_attention(*)"])
 
 
+@pytest.mark.thorough
 def test_a_kernel_behind_its_front_door_is_run_and_not_listed_again(run) -> None:
     result = run(
         RAGGED
