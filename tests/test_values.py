@@ -237,7 +237,9 @@ def recomputed(arrays: dict[str, Any]) -> jax.Array:
     return jax.grad(jax.checkpoint(lambda q: attend({**arrays, "q": q}).sum()))(arrays["q"])
 
 
-@pytest.mark.parametrize("transformed", [scanned, mapped, derived, recomputed])
+@pytest.mark.parametrize(
+    "transformed", [scanned, derived, *(pytest.param(each, marks=pytest.mark.thorough) for each in (mapped, recomputed))]
+)
 def test_inside_other_transformations(transformed: Any) -> None:
     good, bad = call(), call(lengths=lengths(3, 17))
     assert jnp.isfinite(jax.jit(transformed)(good)).all()
