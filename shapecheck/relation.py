@@ -6,6 +6,7 @@ import ast
 import operator
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from shapecheck.outcome import (
@@ -56,10 +57,8 @@ class Relation:
     def __init__(self, text: str, definitions: Mapping[str, str] | None = None) -> None:
         self.text = " ".join(text.split())
         self._written = _parsed(self.text)
-        expanded: dict[str, ast.expr] = {}
-        for name, definition in (definitions or {}).items():
-            expanded[name] = _Expanding(expanded).visit(_parsed(definition))
         self.definitions = definitions or {}
+        expanded = _expanded(tuple(self.definitions.items()))
         self.tree = self._written
         if expanded or "itemsize" in self.text:
             self.tree = _Expanding(expanded).visit(_parsed(self.text))
@@ -144,15 +143,26 @@ def _parsed(text: str) -> ast.expr:
         raise RelationError(f"not an expression: {text!r} ({error.msg}, column {error.offset})") from None
 
 
+@lru_cache(maxsize=64)
+def _expanded(definitions: tuple[tuple[str, str], ...]) -> Mapping[str, ast.expr]:
+    """Return what each of the names stands for, with the earlier ones in it replaced: many relations share their definitions."""
+    expanded: dict[str, ast.expr] = {}
+    for name, definition in definitions:
+        expanded[name] = _Expanding(expanded).visit(_parsed(definition))
+    return expanded
+
+
 def _names(tree: ast.expr) -> dict[str, None]:
     """Return the names in an expression, in the order in which they are met."""
     names: dict[str, None] = {}
     pending: deque[ast.AST] = deque([tree])
+    seen: set[int] = set()  # what a definition stands for is the same node wherever it is used
     while pending:
         node = pending.popleft()
         if type(node) is ast.Name:
             names[node.id] = None
-        elif type(node) is not ast.Constant:
+        elif type(node) is not ast.Constant and id(node) not in seen:
+            seen.add(id(node))
             pending.extend(ast.iter_child_nodes(node))
     return names
 
