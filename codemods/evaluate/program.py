@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codemods.disk import is_file, kind, read
+from codemods.disk import entries, is_file, kind, read
 from codemods.evaluate.consumption import Consumption, consumptions
 from codemods.evaluate.tree import Tree
 from codemods.files import below, searchable, shown
@@ -85,7 +85,7 @@ class Program:
         self._import_roots = {path: _import_root(path) for path in self._given}
         self._roots = list(dict.fromkeys((str(self._root), str(self._root / "src"), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
-        self._folders: dict[tuple[str, str], bool] = {}
+        self._names_in: dict[str, frozenset[str]] = {}  # by folder
         self._conftests: dict[str, list[str]] = {}
         self._ids = itertools.count(1)
         for source in self._given.values():
@@ -182,22 +182,25 @@ class Program:
         for start in dict.fromkeys((self._import_roots[importer], *self._roots)):
             key = (start, module)
             if key not in self._found:
-                package = module.rpartition(".")[0]
-                file = _module_file(start, module) if self._has_folder(start, package) else None
+                file = _module_file(start, module) if self._may_hold(start, module) else None
                 self._found[key] = None if file is None else self.path_of(file)
             if found := self._found[key]:
                 return found
         return None
 
-    def _has_folder(self, start: str, package: str) -> bool:
-        """Say whether there is a folder for a package; most that are imported are not in the tree, with all that is in them."""
-        if not package:
-            return True
-        key = (start, package)
-        if key not in self._folders:
-            above = self._has_folder(start, package.rpartition(".")[0])
-            self._folders[key] = above and kind(os.path.join(start, *package.split("."))) == "folder"
-        return self._folders[key]
+    def _may_hold(self, folder: str, module: str) -> bool:
+        """Say whether a module may be in a folder, by the names in it: most modules that are imported are not in the tree."""
+        first, _, rest = module.partition(".")
+        if folder not in self._names_in:
+            try:
+                listed = entries(folder) if kind(folder) == "folder" else []
+            except OSError:  # it cannot be listed; what is in it may be read
+                return True
+            self._names_in[folder] = frozenset(entry.name for entry in listed)
+        names = self._names_in[folder]
+        if rest:
+            return first in names and self._may_hold(os.path.join(folder, first), rest)
+        return first in names or f"{first}.py" in names
 
     def path_of(self, file: str | Path) -> str:
         """Return the path that a file of the tree has here."""
