@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +14,8 @@ from codemods.disk import WITNESS
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-_FORKS = sys.platform == "linux"  # elsewhere a copy of a process is not safe, or not to be had
+_FORKS = sys.platform == "linux" and hasattr(os, "memfd_create")  # elsewhere a copy of a process is not safe, or not to be had
+_NUMBER = 4  # bytes of the number of an item
 _SHARE = 150_000  # of weight, that of a source being its bytes: a third of a second, and a hundred times what a copy takes
 
 
@@ -32,22 +33,29 @@ def spread(
 ) -> list[_Result]:
     """Do some work for each item, and return the results in the order of the items.
 
-    What the work leaves behind in memory is lost, but for what it tells the witness of the file system. No process gets less
+    Each process takes the next item, the heaviest first, whenever it has done one. What the work leaves behind in memory is lost,
+    but for what it tells the witness of the file system. No process gets less
     than the `least` weight: by default, what takes a third of a second where the weight is that of sources.
 
     Raises:
         Died: a process did.
     """
-    shares = _shares([weight(item) for item in items], least or _SHARE)
+    weights = [weight(item) for item in items]
+    count = _processes(weights, least or _SHARE)
+    if count == 1:
+        return [work(item) for item in items]
+    heaviest_first = sorted(range(len(items)), key=lambda each: -weights[each])
     results: dict[int, _Result] = {}
     workers: list[_Worker] = []
+    waiting = _queue(heaviest_first[count:])
     try:
-        workers += [_start([(each, items[each]) for each in share], work) for share in shares[1:]]
-        for each in shares[0] if shares else ():
+        workers.extend(_start(_taken(first, waiting), items, work) for first in heaviest_first[1:count])
+        for each in _taken(heaviest_first[0], waiting):
             results[each] = work(items[each])
         for worker in workers:
             results |= _results(worker)
     finally:
+        os.close(waiting)
         for worker in workers:
             os.close(worker.pipe)
             with suppress(ProcessLookupError):
@@ -56,16 +64,26 @@ def spread(
     return [results[each] for each in range(len(items))]
 
 
-def _shares(weights: Sequence[int], least: int) -> list[list[int]]:
-    """Return the numbers of the items for each process, such that all have about the same to do, this one first."""
+def _processes(weights: Sequence[int], least: int) -> int:
+    """Return how many processes there are to be, this one among them."""
     processes = len(os.sched_getaffinity(0)) if _FORKS and _is_single() else 1
-    count = max(1, min(processes, len(weights), sum(weights) // least))
-    shares, loads = [list[int]() for _ in range(count)], [0] * count
-    for each in sorted(range(len(weights)), key=lambda each: -weights[each]):
-        least = loads.index(min(loads))
-        shares[least].append(each)
-        loads[least] += weights[each]
-    return shares
+    return max(1, min(processes, len(weights), sum(weights) // least))
+
+
+def _queue(numbers: Sequence[int]) -> int:
+    """Return a file of these numbers. All processes read it with one offset, so that each number is taken once."""
+    queue = os.memfd_create("items")
+    with os.fdopen(os.dup(queue), "wb") as file:
+        file.write(b"".join(number.to_bytes(_NUMBER) for number in numbers))
+    os.lseek(queue, 0, os.SEEK_SET)
+    return queue
+
+
+def _taken(first: int, queue: int) -> Iterator[int]:
+    """Yield the numbers of the items that this process is to do: the first, and what is left as long as something is."""
+    yield first
+    while number := os.read(queue, _NUMBER):
+        yield int.from_bytes(number)
 
 
 def _is_single() -> bool:
@@ -73,7 +91,7 @@ def _is_single() -> bool:
     return len(os.listdir("/proc/self/task")) == 1
 
 
-def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Worker:
+def _start(share: Iterable[int], items: Sequence[Any], work: Callable[[Any], Any]) -> _Worker:
     reads, writes = os.pipe()
     process = os.fork()
     if process:
@@ -84,7 +102,7 @@ def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Wor
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress is for the first one to show
         import pickle  # only where there are copies
 
-        results = {each: work(item) for each, item in share}
+        results = {each: work(items[each]) for each in share}
         with os.fdopen(writes, "wb") as pipe:
             pickle.dump((results, WITNESS.get()), pipe, pickle.HIGHEST_PROTOCOL)
         status = 0

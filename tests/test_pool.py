@@ -76,10 +76,20 @@ class TestSpread:
         monkeypatch.setattr(pool, "_SHARE", 1000)
         assert {*spread(range(9), lambda _: os.getpid(), lambda _: 200)} == {os.getpid()}
 
-    def test_one_large_item_leaves_the_others_to_the_other_process(self) -> None:
-        first, *others = spread([100, 1, 2, 3], lambda _: os.getpid(), lambda item: item)
-        assert {first} == {os.getpid()}
-        assert os.getpid() not in others
+    def test_a_process_that_is_busy_leaves_the_others_to_the_other_one(self) -> None:
+        def work(item: int) -> int:
+            time.sleep(1 if item == 100 else 0)
+            return os.getpid()
+
+        processes = spread([1, 100, 2, 3], work, lambda item: item)
+        assert [process == os.getpid() for process in processes] == [False, True, False, False]
+
+    def test_each_item_is_done_once(self, tmp_path: Path) -> None:
+        def work(item: int) -> int:
+            (tmp_path / str(item)).touch(exist_ok=False)
+            return item
+
+        assert spread(range(500), work, one) == list(range(500))
 
     def test_large_results(self) -> None:
         assert spread(range(2), lambda item: bytes(3_000_000) + bytes([item]), one)[1][-1] == 1
