@@ -182,14 +182,6 @@ class _Repair:
         return replace(finding, fix=ProposedFix(Applicability.DISPLAY, f"not fixed ({finding.fix.message}): {reason}"))
 
     def _choose(self) -> list[Finding]:
-        """Return findings whose fixes can be made, and do not get in each other's way."""
-        chosen = self._fitting()
-        while faults := self._faults(chosen):
-            self._refused |= faults
-            chosen = self._fitting()
-        return chosen
-
-    def _fitting(self) -> list[Finding]:
         """Return findings whose fixes do not get in each other's way.
 
         Those of an outer call come first; of one call, those of what fails, as the other verdicts may change by them.
@@ -221,33 +213,15 @@ class _Repair:
             and self._wanted(finding)
         )
 
-    def _faults(self, chosen: Sequence[Finding]) -> dict[Key, str]:
-        """Return why some of these fixes cannot be made, each by itself."""
-        faults: dict[Key, str] = {}
-        readable: list[Finding] = []
-        for finding in chosen:
-            try:
-                for path in edits_of([finding]):
-                    self._source(path)
-                readable.append(finding)
-            except (SourceError, OSError) as error:
-                faults[Key.of(finding)] = getattr(error, "strerror", None) or str(error)
-        for found in spread(grouped(readable), self._inspected, self._weight):
-            faults |= found
-        return faults
-
-    def _inspected(self, findings: Sequence[Finding]) -> dict[Key, str]:
-        faults: dict[Key, str] = {}
-        for finding in findings:
-            try:
-                for path, edits in edits_of([finding]).items():
-                    for edit in edits:
-                        inspect(self._source(path), edit)
-            except (RewriteError, SourceError) as error:
-                faults[Key.of(finding)] = str(error)
-        for path in edits_of(findings):
-            self._source(path).release()
-        return faults
+    def _readable(self, finding: Finding) -> bool:
+        """Read the files that a fix edits, and say whether that is possible."""
+        try:
+            for path in edits_of([finding]):
+                self._source(path)
+        except (SourceError, OSError) as error:
+            self._refused[Key.of(finding)] = getattr(error, "strerror", None) or str(error)
+            return False
+        return True
 
     def _weight(self, findings: Sequence[Finding]) -> int:
         return sum(len(self._source(path).text) for path in edits_of(findings))
@@ -268,7 +242,7 @@ class _Repair:
         before = self.current
         changed: dict[str, Source] = {}
         groups: list[Group] = []
-        together = grouped(chosen)
+        together = grouped(filter(self._readable, chosen))
         for findings, edited in zip(together, spread(together, self._edited, self._weight), strict=True):
             self._refused |= edited.refused
             kept = [finding for finding in findings if Key.of(finding) not in edited.refused]
@@ -310,20 +284,31 @@ class _Repair:
 
     def _edited(self, findings: Sequence[Finding]) -> _Edited:
         """Make the edits of as many of the findings as go together; the others are refused."""
+        refused: dict[Key, str] = {}
+        whole = [finding for finding in findings if self._is_whole(finding, refused)]
         try:
-            return _Edited(self._applied(findings), {})
+            return _Edited(self._applied(whole), refused)
         except RewriteError:
             pass
         sources: dict[str, Source] = {}
-        refused: dict[Key, str] = {}
         kept: list[Finding] = []
-        for finding in findings:
+        for finding in whole:
             try:
                 sources = self._applied([*kept, finding])
                 kept.append(finding)
             except RewriteError as error:
                 refused[Key.of(finding)] = str(error)
         return _Edited(sources, refused)
+
+    def _is_whole(self, finding: Finding, refused: dict[Key, str]) -> bool:
+        """Say whether each edit of a fix is, by itself; one that is not is refused."""
+        try:
+            for path, edits in edits_of([finding]).items():
+                for edit in edits:
+                    inspect(self._source(path), edit)
+        except (RewriteError, SourceError) as error:
+            refused[Key.of(finding)] = str(error)
+        return Key.of(finding) not in refused
 
     def _applied(self, findings: Sequence[Finding]) -> dict[str, Source]:
         return {path: apply(self._source(path), edits) for path, edits in edits_of(findings).items()}
