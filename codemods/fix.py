@@ -58,11 +58,13 @@ def fix(
         original = examine(project, sources, editing)
         errors += original.unreadable
         repairs.append(_Repair(original, found, editing, unsafe, wanted))
-    changes: list[Change] = []
     for repair in repairs:
         repair.run()
         if adopting:
             repair.adopt()
+    changes: list[Change] = []
+    for repair in repairs:  # nothing is written as long as something may go wrong elsewhere
+        unwritten: dict[str, str] = {}
         for path in repair.changed():
             change = repair.change(path)
             try:
@@ -70,7 +72,10 @@ def fix(
                     write(repair.candidate(path), change.after)
                 changes.append(change)
             except WriteError as error:
-                repair.restore(path, 1, str(error))
+                unwritten[path] = str(error)
+        if unwritten:
+            repair.restore(unwritten)
+        repair.finish()
     fixed = [finding for repair in repairs for finding in repair.fixed]
     errors += [error for repair in repairs for error in repair.errors]
     run = summarise(found, [repair.current for repair in repairs], errors, fixed)
@@ -120,7 +125,6 @@ class _Repair:
             if not chosen:
                 break
             self._apply(chosen)
-        self.current.kept = [self._noted(finding) for finding in self.current.kept]
 
     def adopt(self) -> None:
         """Adopt the front door in each file where no violation comes up by it."""
@@ -164,12 +168,17 @@ class _Repair:
             raise WriteError("it was changed while it was being checked")
         return candidate
 
-    def restore(self, path: str, line: int, reason: str) -> None:
-        """Give up on a file that cannot be written: it is as it was before the first fix."""
-        self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
-        self.fixed = [finding for finding in self.fixed if path not in edits_of([finding])]
-        self.notes.pop(path, None)
-        self._examine({path: self._original[path]})
+    def restore(self, unwritten: Mapping[str, str]) -> None:
+        """Give up on files that cannot be written, each for a reason: they are as they were before the first fix."""
+        self.errors += [FileError(path, 1, f"is not fixed: {reason}") for path, reason in unwritten.items()]
+        self.fixed = [finding for finding in self.fixed if not unwritten.keys() & edits_of([finding])]
+        self.notes = {path: notes for path, notes in self.notes.items() if path not in unwritten}
+        self._refused = {key: reason for key, reason in self._refused.items() if key.path not in unwritten}
+        self._examine({path: self._original[path] for path in unwritten})
+
+    def finish(self) -> None:
+        """Say of the findings that remain why their fixes were not made."""
+        self.current.kept = [self._noted(finding) for finding in self.current.kept]
 
     def _examine(self, changed: Mapping[str, Source]) -> None:
         self.current = examine(self.current.project, {**self.current.sources, **changed}, self._analyse)
@@ -183,11 +192,14 @@ class _Repair:
 
     def _choose(self) -> list[Finding]:
         """Return findings whose fixes can be made, and do not get in each other's way."""
-        chosen = self._fitting()
-        while faults := self._faults(chosen):
-            self._refused |= faults
+        inspected: set[int] = set()
+        while True:
             chosen = self._fitting()
-        return chosen
+            others = [finding for finding in chosen if id(finding) not in inspected]
+            if not (faults := self._faults(others)):
+                return chosen
+            self._refused |= faults
+            inspected.update(map(id, others))
 
     def _fitting(self) -> list[Finding]:
         """Return findings whose fixes do not get in each other's way.

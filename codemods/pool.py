@@ -38,12 +38,16 @@ def spread(
     Raises:
         Died: a process did.
     """
-    shares = _shares([weight(item) for item in items], least or _SHARE)
+    own, *others = _shares([weight(item) for item in items], least or _SHARE)
     results: dict[int, _Result] = {}
     workers: list[_Worker] = []
     try:
-        workers += [_start([(each, items[each]) for each in share], work) for share in shares[1:]]
-        for each in shares[0] if shares else ():
+        for share in others:
+            try:
+                workers.append(_start([(each, items[each]) for each in share], work))
+            except OSError:  # there may be no more processes, or no more open files
+                own += share
+        for each in own:
             results[each] = work(items[each])
         for worker in workers:
             results |= _results(worker)
@@ -52,7 +56,8 @@ def spread(
             os.close(worker.pipe)
             with suppress(ProcessLookupError):
                 os.kill(worker.process, signal.SIGKILL)
-            os.waitpid(worker.process, 0)
+            with suppress(ChildProcessError):  # who started this process may have it ignore the end of others
+                os.waitpid(worker.process, 0)
     return [results[each] for each in range(len(items))]
 
 
@@ -62,34 +67,55 @@ def _shares(weights: Sequence[int], least: int) -> list[list[int]]:
     count = max(1, min(processes, len(weights), sum(weights) // least))
     shares, loads = [list[int]() for _ in range(count)], [0] * count
     for each in sorted(range(len(weights)), key=lambda each: -weights[each]):
-        least = loads.index(min(loads))
-        shares[least].append(each)
-        loads[least] += weights[each]
+        lightest = loads.index(min(loads))
+        shares[lightest].append(each)
+        loads[lightest] += weights[each]
     return shares
 
 
 def _is_single() -> bool:
     """Say whether this process has one thread: a copy has no other, and would wait for ever for what those hold."""
-    return len(os.listdir("/proc/self/task")) == 1
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:  # /proc is not there: nobody knows
+        return False
 
 
 def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Worker:
     reads, writes = os.pipe()
-    process = os.fork()
+    try:
+        process = os.fork()
+    except OSError:
+        os.close(reads)
+        os.close(writes)
+        raise
     if process:
         os.close(writes)
         return _Worker(process, reads)
     status = 1
     try:  # whatever happens, this process must not go on as if it were the first
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress is for the first one to show
-        import pickle  # only where there are copies
-
-        results = {each: work(item) for each, item in share}
+        data = _done(share, work)
         with os.fdopen(writes, "wb") as pipe:
-            pickle.dump((results, WITNESS.get()), pipe, pickle.HIGHEST_PROTOCOL)
+            pipe.write(data)
         status = 0
     finally:
         os._exit(status)
+
+
+def _done(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> bytes:
+    """Do some work, and return what comes of it, or what went wrong, as it is sent."""
+    import pickle  # only where there are copies
+
+    try:
+        results = {each: work(item) for each, item in share}
+        return pickle.dumps((results, WITNESS.get()), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        raise
+    except Exception:
+        import traceback
+
+        return pickle.dumps((traceback.format_exc(), None))
 
 
 def _results(worker: _Worker) -> dict[int, Any]:
@@ -102,6 +128,8 @@ def _results(worker: _Worker) -> dict[int, Any]:
         results, witness = pickle.loads(b"".join(chunks))
     except (EOFError, pickle.UnpicklingError):
         raise Died("a process that checked some of the files ended before it was done; is there enough memory?") from None
+    if isinstance(results, str):
+        raise RuntimeError(f"in another process:\n{results}")
     if (own := WITNESS.get()) is not None and witness is not None:
         own.join(witness)
     return results
