@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from codemods.check import Analyse, Examination, Run, examine, load, summarise
+from codemods.check import Analyse, Examination, Run, examine, load, parse, summarise
 from codemods.files import Candidate, Found
 from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
@@ -265,10 +265,16 @@ class _Repair:
         return sum(len(self._source(path).text) for path in edits_of(findings))
 
     def _source(self, path: str) -> Source:
-        """Return a file as it is now; one that names no kernel is read, as it is to be edited."""
+        """Return a file as it is now; one that names no kernel is read, as it is to be edited.
+
+        Raises:
+            OSError, SourceError: it cannot be read, or could not be checked once it is edited.
+        """
         if path not in self.current.sources and path not in self._original:
-            self._candidates[path] = self._found.candidate(path)
-            self._original[path] = source_of(path, self._candidates[path].data)
+            candidate = self._found.candidate(path)
+            source = source_of(path, candidate.data)
+            parse(source)
+            self._candidates[path], self._original[path] = candidate, source
             self.current.sources = {**self.current.sources, path: self._original[path]}
         return self.current.sources[path]
 

@@ -430,6 +430,14 @@ class TestPromises:
         result, _ = run(using=wrong)
         assert (result.report.fixed, len(notes(result)), len(inspected)) == (5, 1, 6)
 
+    def test_a_literal_in_a_file_that_cannot_be_checked(self) -> None:
+        literal = f"BLOCK = 4\nX = {'(' * 170}1{',)' * 170}\n"
+        Path("b.py").write_text(literal)
+        edit = Edit(8, 9, "3", path="b.py")
+        message = self.note(lambda _, finding: replace(finding, fix=ProposedFix(Applicability.SAFE, "do it", (edit,))))
+        assert message == "not fixed (do it): is not checked: nested too deeply, 173 levels"
+        assert Path("b.py").read_text() == literal
+
     def test_the_others_in_the_file_are_fixed(self) -> None:
         text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\npaged_attention(pages=6, block=4)\n"
         Path("a.py").write_text(text)
