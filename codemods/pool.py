@@ -82,6 +82,7 @@ def _is_single() -> bool:
 
 
 def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Worker:
+    first = os.getpid()
     reads, writes = os.pipe()
     try:
         process = os.fork()
@@ -95,7 +96,7 @@ def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Wor
     status = 1
     try:  # whatever happens, this process must not go on as if it were the first
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress is for the first one to show
-        data = _done(share, work)
+        data = _done(share, work, first)
         with os.fdopen(writes, "wb") as pipe:
             pipe.write(data)
         status = 0
@@ -103,12 +104,16 @@ def _start(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> _Wor
         os._exit(status)
 
 
-def _done(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any]) -> bytes:
-    """Do some work, and return what comes of it, or what went wrong, as it is sent."""
+def _done(share: Sequence[tuple[int, Any]], work: Callable[[Any], Any], first: int) -> bytes:
+    """Do some work, and return what comes of it, or what went wrong, as it is sent to the first process."""
     import pickle  # only where there are copies
 
+    results: dict[int, Any] = {}
     try:
-        results = {each: work(item) for each, item in share}
+        for each, item in share:
+            if os.getppid() != first:  # it was killed: nobody waits for the rest
+                raise SystemExit
+            results[each] = work(item)
         return pickle.dumps((results, WITNESS.get()), pickle.HIGHEST_PROTOCOL)
     except MemoryError:
         raise
