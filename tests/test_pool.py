@@ -328,7 +328,7 @@ def slow(item):
     if os.getpid() == first:
         time.sleep(60)
     Path(f"{item}.started").touch()
-    time.sleep(0.5)
+    time.sleep(0.1)
 
 os.sched_getaffinity = lambda _: {0, 1}
 pool.spread(range(20), slow, lambda item: 1, least=1)
@@ -336,16 +336,14 @@ pool.spread(range(20), slow, lambda item: 1, least=1)
 
 
 def test_the_others_end_with_the_first_process(tmp_path: Path) -> None:
-    run = subprocess.Popen([sys.executable, "-c", ORPHANED], cwd=tmp_path, start_new_session=True)
+    run = subprocess.Popen([sys.executable, "-c", ORPHANED], cwd=tmp_path)
     while not [*tmp_path.glob("*.started")]:
         time.sleep(0.05)
     run.kill()
     run.wait()
-    with pytest.raises(ProcessLookupError):
-        for _ in range(100):
-            os.killpg(run.pid, 0)
-            time.sleep(0.05)
-    assert len([*tmp_path.glob("*.started")]) < 10
+    begun = len([*tmp_path.glob("*.started")])
+    time.sleep(0.7)
+    assert len([*tmp_path.glob("*.started")]) <= begun + 1
 
 
 class TestGroups:
