@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from codemods.check import Analyse, Examination, Run, examine, load, parse, summarise
 from codemods.files import Candidate, Found
-from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
+from codemods.findings import CallSite, Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
 from codemods.pool import spread
 from codemods.promises import Group, Key, broken_promises, compatible, edits_of, grouped, moves_of
@@ -131,20 +131,40 @@ class _Repair:
         from codemods.adopt import adopt
 
         root = Path(self.current.project.root or ".")
+        sites: dict[str, list[CallSite]] = {}
+        for site in self.current.call_sites:
+            sites.setdefault(site.path, []).append(site)
+        notes: dict[str, Sequence[tuple[Span, str]]] = {}
+        adopted: dict[str, Source] = {}
         for path, source in self.current.sources.items():
-            sites = [site for site in self.current.call_sites if site.path == path]
-            adoption = adopt(source, sites, root)
-            if not adoption.notes or path.endswith(".pyi"):
-                continue
-            notes, before = adoption.notes, self.current
-            if adoption.source is not source:
-                self._examine({path: adoption.source})
-            if broken := broken_promises(before, self.current, [Group((), {path: ()})]):
-                self._examine({path: source})
-                reason = next(iter(broken[0].values()))
-                notes = [(notes[0][0], f"not adopted: {reason}")]
-            at_first = [(self._span_at_first(path, span), text) for span, text in notes]
-            self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
+            adoption = adopt(source, sites.get(path, []), root)
+            source.release()
+            if adoption.notes and not path.endswith(".pyi"):
+                notes[path] = adoption.notes
+                if adoption.source is not source:
+                    adopted[path] = adoption.source
+        for path, reason in self._unadopted(adopted).items():
+            notes[path] = [(notes[path][0][0], f"not adopted: {reason}")]
+        for path, own in notes.items():
+            self.notes[path] = [Note(path, self._span_at_first(path, span).shown.line, text) for span, text in own]
+
+    def _unadopted(self, adopted: Mapping[str, Source]) -> dict[str, str]:
+        """Put files in the place of what they were, and return why some are not: one half after the other, if not all together."""
+        if not adopted:
+            return {}
+        before = self.current
+        self._examine(adopted)
+        broken = broken_promises(before, self.current, [Group((), dict.fromkeys(adopted, ()))])
+        if not broken:
+            return {}
+        self.current = before
+        if len(adopted) == 1:
+            return dict.fromkeys(adopted, next(iter(broken[0].values())))
+        paths = list(adopted)
+        halves = paths[: len(paths) // 2], paths[len(paths) // 2 :]
+        return {
+            path: reason for half in halves for path, reason in self._unadopted({each: adopted[each] for each in half}).items()
+        }
 
     def changed(self) -> list[str]:
         """Return the files that are not as they were."""

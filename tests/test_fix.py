@@ -487,6 +487,27 @@ class TestPromises:
         assert Path("a.py").read_text() == BAD
 
 
+def test_what_comes_up_by_one_adoption_undoes_no_other() -> None:
+    examined: list[int] = []
+    for name in "abcdefgh":
+        Path(f"{name}.py").write_text(GOOD)
+
+    def entangled(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+        sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+        if any(source.path == "c.py" and b"from kernel import" in source.text for source in sources):
+            _, findings = analyse([Source("c.py", BAD.encode())], **others)  # type: ignore[arg-type]
+        examined.append(len(sources))
+        return sites, [replace(finding, fix=None) for finding in findings]
+
+    result, changes = fix(discover(["."], Configuration(), Words()), entangled, put, adopting=True)
+    assert [change.path for change in changes] == [f"{name}.py" for name in "abdefgh"]
+    assert Path("c.py").read_text() == GOOD
+    told = {note.path: note.message for note in result.report.notes}
+    assert told.pop("c.py") == "not adopted: SC102 would come up at c.py:2"
+    assert set(told.values()) == {"adopted: the kernel is imported from `kernel`"}
+    assert sum(examined) <= 8 * 8  # at first, all, and of four each, two each, and one and one
+
+
 def test_a_long_file_differs_in_its_call_only() -> None:
     text = IMPORT + "".join(f"def f{n}(x={n}):\n    return [x, {{'é': {n}}}, lambda y: y]\n" for n in range(300)) + f"{CALL}\n"
     Path("a.py").write_text(text)
