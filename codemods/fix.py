@@ -149,7 +149,7 @@ class _Repair:
             self.notes[path] = [Note(path, self._span_at_first(path, span).shown.line, text) for span, text in own]
 
     def _unadopted(self, adopted: Mapping[str, Source]) -> dict[str, str]:
-        """Put files in the place of what they were, and return why some are not: one half after the other, if not all together."""
+        """Put files in the place of what they were, and return why some are not: half by half, where it is not all together."""
         if not adopted:
             return {}
         before = self.current
