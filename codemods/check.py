@@ -268,8 +268,8 @@ def _source(candidate: Candidate) -> Source | None:
     return None if skips_file(source) else source
 
 
-def _parse(source: Source) -> None:
-    """Parse a file.
+def parse(source: Source) -> None:
+    """Parse a file, as it is to be checked.
 
     Raises:
         SourceError: that is not possible, or it is nested too deeply.
@@ -287,7 +287,7 @@ def _analysed(sources: list[Source], analyse: _Judge) -> _Part:
     unreadable: list[FileError] = []
     for source in sources:
         try:
-            _parse(source)
+            parse(source)
             parsed.append(source)
         except SourceError as error:
             unreadable.append(FileError(source.path, error.line, str(error), cell=error.cell))

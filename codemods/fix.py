@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from codemods.check import Analyse, Examination, Run, examine, load, summarise
+from codemods.check import Analyse, Examination, Run, examine, load, parse, summarise
 from codemods.files import Candidate, Found
-from codemods.findings import Edit, FileError, Finding, Note, ProposedFix
+from codemods.findings import CallSite, Edit, FileError, Finding, Note, ProposedFix
 from codemods.notebook import source_of
 from codemods.pool import spread
 from codemods.promises import Group, Key, broken_promises, compatible, edits_of, grouped, moves_of
@@ -58,11 +58,13 @@ def fix(
         original = examine(project, sources, editing)
         errors += original.unreadable
         repairs.append(_Repair(original, found, editing, unsafe, wanted))
-    changes: list[Change] = []
     for repair in repairs:
         repair.run()
         if adopting:
             repair.adopt()
+    changes: list[Change] = []
+    for repair in repairs:  # nothing is written as long as something may go wrong elsewhere
+        unwritten: dict[str, str] = {}
         for path in repair.changed():
             change = repair.change(path)
             try:
@@ -70,7 +72,10 @@ def fix(
                     write(repair.candidate(path), change.after)
                 changes.append(change)
             except WriteError as error:
-                repair.restore(path, 1, str(error))
+                unwritten[path] = str(error)
+        if unwritten:
+            repair.restore(unwritten)
+        repair.finish()
     fixed = [finding for repair in repairs for finding in repair.fixed]
     errors += [error for repair in repairs for error in repair.errors]
     run = summarise(found, [repair.current for repair in repairs], errors, fixed)
@@ -120,27 +125,46 @@ class _Repair:
             if not chosen:
                 break
             self._apply(chosen)
-        self.current.kept = [self._noted(finding) for finding in self.current.kept]
 
     def adopt(self) -> None:
         """Adopt the front door in each file where no violation comes up by it."""
         from codemods.adopt import adopt
 
         root = Path(self.current.project.root or ".")
+        sites: dict[str, list[CallSite]] = {}
+        for site in self.current.call_sites:
+            sites.setdefault(site.path, []).append(site)
+        notes: dict[str, Sequence[tuple[Span, str]]] = {}
+        adopted: dict[str, Source] = {}
         for path, source in self.current.sources.items():
-            sites = [site for site in self.current.call_sites if site.path == path]
-            adoption = adopt(source, sites, root)
-            if not adoption.notes or path.endswith(".pyi"):
-                continue
-            notes, before = adoption.notes, self.current
-            if adoption.source is not source:
-                self._examine({path: adoption.source})
-            if broken := broken_promises(before, self.current, [Group((), {path: ()})]):
-                self._examine({path: source})
-                reason = next(iter(broken[0].values()))
-                notes = [(notes[0][0], f"not adopted: {reason}")]
-            at_first = [(self._span_at_first(path, span), text) for span, text in notes]
-            self.notes[path] = [Note(path, span.shown.line, text) for span, text in at_first]
+            adoption = adopt(source, sites.get(path, []), root)
+            source.release()
+            if adoption.notes and not path.endswith(".pyi"):
+                notes[path] = adoption.notes
+                if adoption.source is not source:
+                    adopted[path] = adoption.source
+        for path, reason in self._unadopted(adopted).items():
+            notes[path] = [(notes[path][0][0], f"not adopted: {reason}")]
+        for path, own in notes.items():
+            self.notes[path] = [Note(path, self._span_at_first(path, span).shown.line, text) for span, text in own]
+
+    def _unadopted(self, adopted: Mapping[str, Source]) -> dict[str, str]:
+        """Put files in the place of what they were, and return why some are not: half by half, where it is not all together."""
+        if not adopted:
+            return {}
+        before = self.current
+        self._examine(adopted)
+        broken = broken_promises(before, self.current, [Group((), dict.fromkeys(adopted, ()))])
+        if not broken:
+            return {}
+        self.current = before
+        if len(adopted) == 1:
+            return dict.fromkeys(adopted, next(iter(broken[0].values())))
+        paths = list(adopted)
+        halves = paths[: len(paths) // 2], paths[len(paths) // 2 :]
+        return {
+            path: reason for half in halves for path, reason in self._unadopted({each: adopted[each] for each in half}).items()
+        }
 
     def changed(self) -> list[str]:
         """Return the files that are not as they were."""
@@ -164,12 +188,17 @@ class _Repair:
             raise WriteError("it was changed while it was being checked")
         return candidate
 
-    def restore(self, path: str, line: int, reason: str) -> None:
-        """Give up on a file that cannot be written: it is as it was before the first fix."""
-        self.errors.append(FileError(path, line, f"is not fixed: {reason}"))
-        self.fixed = [finding for finding in self.fixed if path not in edits_of([finding])]
-        self.notes.pop(path, None)
-        self._examine({path: self._original[path]})
+    def restore(self, unwritten: Mapping[str, str]) -> None:
+        """Give up on files that cannot be written, each for a reason: they are as they were before the first fix."""
+        self.errors += [FileError(path, 1, f"is not fixed: {reason}") for path, reason in unwritten.items()]
+        self.fixed = [finding for finding in self.fixed if not unwritten.keys() & edits_of([finding])]
+        self.notes = {path: notes for path, notes in self.notes.items() if path not in unwritten}
+        self._refused = {key: reason for key, reason in self._refused.items() if key.path not in unwritten}
+        self._examine({path: self._original[path] for path in unwritten})
+
+    def finish(self) -> None:
+        """Say of the findings that remain why their fixes were not made."""
+        self.current.kept = [self._noted(finding) for finding in self.current.kept]
 
     def _examine(self, changed: Mapping[str, Source]) -> None:
         self.current = examine(self.current.project, {**self.current.sources, **changed}, self._analyse)
@@ -227,10 +256,16 @@ class _Repair:
         return sum(len(self._source(path).text) for path in edits_of(findings))
 
     def _source(self, path: str) -> Source:
-        """Return a file as it is now; one that names no kernel is read, as it is to be edited."""
+        """Return a file as it is now; one that names no kernel is read, as it is to be edited.
+
+        Raises:
+            OSError, SourceError: it cannot be read, or could not be checked once it is edited.
+        """
         if path not in self.current.sources and path not in self._original:
-            self._candidates[path] = self._found.candidate(path)
-            self._original[path] = source_of(path, self._candidates[path].data)
+            candidate = self._found.candidate(path)
+            source = source_of(path, candidate.data)
+            parse(source)
+            self._candidates[path], self._original[path] = candidate, source
             self.current.sources = {**self.current.sources, path: self._original[path]}
         return self.current.sources[path]
 

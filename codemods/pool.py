@@ -34,8 +34,8 @@ def spread(
     """Do some work for each item, and return the results in the order of the items.
 
     Each process takes the next item, the heaviest first, whenever it has done one. What the work leaves behind in memory is lost,
-    but for what it tells the witness of the file system. No process gets less
-    than the `least` weight: by default, what takes a third of a second where the weight is that of sources.
+    but for what it tells the witness of the file system. There are no more processes than the weight is times the `least`, by
+    default what takes a third of a second where the weight is that of sources.
 
     Raises:
         Died: a process did.
@@ -45,12 +45,20 @@ def spread(
     if count == 1:
         return [work(item) for item in items]
     heaviest_first = sorted(range(len(items)), key=lambda each: -weights[each])
+    own = heaviest_first[:1]
     results: dict[int, _Result] = {}
     workers: list[_Worker] = []
-    waiting = _queue(heaviest_first[count:])
     try:
-        workers.extend(_start(_taken(first, waiting), items, work) for first in heaviest_first[1:count])
-        for each in _taken(heaviest_first[0], waiting):
+        waiting = _queue(heaviest_first[count:])
+    except OSError:
+        return [work(item) for item in items]
+    try:
+        for first in heaviest_first[1:count]:
+            try:
+                workers.append(_start(_taken([first], waiting), items, work))
+            except OSError:  # there may be no more processes, or no more open files
+                own.append(first)
+        for each in _taken(own, waiting):
             results[each] = work(items[each])
         for worker in workers:
             results |= _results(worker)
@@ -60,7 +68,8 @@ def spread(
             os.close(worker.pipe)
             with suppress(ProcessLookupError):
                 os.kill(worker.process, signal.SIGKILL)
-            os.waitpid(worker.process, 0)
+            with suppress(ChildProcessError):  # who started this process may have it ignore the end of others
+                os.waitpid(worker.process, 0)
     return [results[each] for each in range(len(items))]
 
 
@@ -79,35 +88,61 @@ def _queue(numbers: Sequence[int]) -> int:
     return queue
 
 
-def _taken(first: int, queue: int) -> Iterator[int]:
-    """Yield the numbers of the items that this process is to do: the first, and what is left as long as something is."""
-    yield first
+def _taken(own: Iterable[int], queue: int) -> Iterator[int]:
+    """Yield the numbers of the items that this process is to do: its own, and what is left as long as something is."""
+    yield from own
     while number := os.read(queue, _NUMBER):
         yield int.from_bytes(number)
 
 
 def _is_single() -> bool:
     """Say whether this process has one thread: a copy has no other, and would wait for ever for what those hold."""
-    return len(os.listdir("/proc/self/task")) == 1
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:  # /proc is not there: nobody knows
+        return False
 
 
 def _start(share: Iterable[int], items: Sequence[Any], work: Callable[[Any], Any]) -> _Worker:
+    first = os.getpid()
     reads, writes = os.pipe()
-    process = os.fork()
+    try:
+        process = os.fork()
+    except OSError:
+        os.close(reads)
+        os.close(writes)
+        raise
     if process:
         os.close(writes)
         return _Worker(process, reads)
     status = 1
     try:  # whatever happens, this process must not go on as if it were the first
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress is for the first one to show
-        import pickle  # only where there are copies
-
-        results = {each: work(items[each]) for each in share}
+        data = _done(share, items, work, first)
         with os.fdopen(writes, "wb") as pipe:
-            pickle.dump((results, WITNESS.get()), pipe, pickle.HIGHEST_PROTOCOL)
+            pipe.write(data)
         status = 0
     finally:
         os._exit(status)
+
+
+def _done(share: Iterable[int], items: Sequence[Any], work: Callable[[Any], Any], first: int) -> bytes:
+    """Do a share of the work, and return what comes of it, or what went wrong, as it is sent to the first process."""
+    import pickle  # only where there are copies
+
+    results: dict[int, Any] = {}
+    try:
+        for each in share:
+            if os.getppid() != first:  # it was killed: nobody waits for the rest
+                raise SystemExit
+            results[each] = work(items[each])
+        return pickle.dumps((results, WITNESS.get()), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        raise
+    except Exception:
+        import traceback
+
+        return pickle.dumps((traceback.format_exc(), None))
 
 
 def _results(worker: _Worker) -> dict[int, Any]:
@@ -120,6 +155,8 @@ def _results(worker: _Worker) -> dict[int, Any]:
         results, witness = pickle.loads(b"".join(chunks))
     except (EOFError, pickle.UnpicklingError):
         raise Died("a process that checked some of the files ended before it was done; is there enough memory?") from None
+    if isinstance(results, str):
+        raise RuntimeError(f"in another process:\n{results}")
     if (own := WITNESS.get()) is not None and witness is not None:
         own.join(witness)
     return results

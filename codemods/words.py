@@ -46,7 +46,9 @@ class Words:
         """Say so of the names that have this part."""
         at = data.find(part)
         while at >= 0:
-            if self._pattern.search(data, max(0, at - self._longest), at + self._longest + 1):
+            last = at + self._longest
+            found = self._pattern.search(data, max(0, at - self._longest), last + 1)
+            if found and found.end() <= last:  # else it may be cut off
                 return True
             at = data.find(part, at + 1)
         return False

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from codemods import callees
 from codemods.config import Configuration, Settings
@@ -68,6 +70,34 @@ def test_a_name_that_is_a_part_of_another_is_no_obstacle_to_either() -> None:
     assert words.occur_in(b"ragged_paged_attention()")
     assert words.occur_in(b"paged_attention()")
     assert not words.occur_in(b"my_ragged_paged_attention()")
+
+
+@pytest.mark.parametrize("data", [b"abx ab_cdx", b"ab_cdx abx", b"xab xab_cd"])
+def test_what_is_near_a_part_of_a_name_is_not_taken_for_one(data: bytes) -> None:
+    assert not Words({b"ab", b"ab_cd"}).occur_in(data)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    names=st.sets(st.text("ab_1", min_size=1, max_size=4).map(str.encode), min_size=1, max_size=60),
+    data=st.text("ab_1 .\né", max_size=40).map(str.encode),
+)
+def test_many_names_are_found_where_each_of_them_is(names: set[bytes], data: bytes) -> None:
+    each = {name for name in names if Words({name}).occur_in(data)}
+    assert Words(names).all_in(data) == each
+    assert Words(names).occur_in(data) is bool(each)
+
+
+def test_names_that_are_more_than_letters_may_be_many() -> None:
+    names = {f"part-{number}".encode() for number in range(50)}
+    assert Words(names).all_in(b"part-7, part-77 and parts") == {b"part-7"}
+
+
+def test_known_files_are_passed_over(folder: Path) -> None:
+    write("a.py", "sub/b.py", "sub/c.py")
+    found = discover(["."], Configuration(), Words(), known={str(folder / "a.py"), str(folder / "sub/c.py")})
+    assert (names(found), found.files) == (["sub/b.py"], 1)
+    assert names(discover(["a.py"], Configuration(), Words(), known={str(folder / "a.py")})) == []
 
 
 def test_folders_are_walked_for_python_files() -> None:

@@ -16,6 +16,7 @@ from codemods.config import Configuration, Settings
 from codemods.files import Candidate, discover
 from codemods.findings import CallSite, Edit, Finding, ProposedFix
 from codemods.fix import Change, fix
+from codemods.rewrite import inspect
 from codemods.source import Source
 from codemods.words import Words
 from codemods.write import WriteError, write
@@ -164,6 +165,46 @@ class TestFiles:
         assert errors(result) == ["a.py:1: is not fixed: it is read-only"]
         assert (result.failed, result.report.fixed, changes) == (True, 0, [])
         assert [finding.code for finding in result.report.findings] == ["SC102"]
+
+    def test_files_that_cannot_be_written_are_judged_again_once(self) -> None:
+        judged: list[str] = []
+
+        def counting(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            judged.extend(source.path for source in sources)
+            return analyse(sources, **others)  # type: ignore[arg-type]
+
+        for name in "abcdef":
+            Path(f"{name}.py").write_text(BAD)
+            os.chmod(f"{name}.py", 0o444)
+        result, _ = run(using=counting)
+        assert errors(result) == [f"{name}.py:1: is not fixed: it is read-only" for name in "abcdef"]
+        assert (result.report.fixed, len(result.report.findings)) == (0, 6)
+        assert len(judged) == 3 * 6  # before, with the fixes, without them
+
+    def test_one_that_cannot_be_written_does_not_hide_why_others_are_not_fixed(self) -> None:
+        Path("a.py").write_text(BAD)
+        os.chmod("a.py", 0o444)
+        Path("b.py").write_text(IMPORT + f"x = f'{{{CALL}=}}'\n")
+        result, _ = run()
+        assert errors(result) == ["a.py:1: is not fixed: it is read-only"]
+        own, other = notes(result)
+        assert own == "a.py:2: use 3"
+        assert other.startswith("b.py:2: not fixed (use 3): ")
+
+    def test_nothing_is_written_before_every_project_is_repaired(self) -> None:
+        for name in "ab":
+            Path(name).mkdir()
+            Path(name, "setup.py").touch()
+            Path(name, "x.py").write_text(BAD)
+
+        def stopped(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            if any(source.path == "b/x.py" and b"block=3" in source.text for source in sources):
+                raise KeyboardInterrupt
+            return analyse(sources, **others)  # type: ignore[arg-type]
+
+        with pytest.raises(KeyboardInterrupt):
+            run("a", "b", using=stopped)
+        assert Path("a/x.py").read_text() == BAD
 
     def test_a_file_that_was_changed_meanwhile_is_left_alone(self) -> None:
         Path("a.py").write_text(BAD)
@@ -373,6 +414,30 @@ class TestPromises:
         text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\n"
         assert self.note(lambda source, finding: finding, text).startswith("not fixed (use 3): ")
 
+    def test_one_that_is_refused_does_not_have_the_others_inspected_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        inspected: list[Edit] = []
+
+        def counting(source: Source, edit: Edit) -> None:
+            inspected.append(edit)
+            inspect(source, edit)
+
+        def wrong(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+            sites, [first, *findings] = analyse(sources, **others)  # type: ignore[arg-type]
+            return sites, [self.edited("3)")(sources[0], first), *findings]
+
+        monkeypatch.setattr("codemods.fix.inspect", counting)
+        Path("a.py").write_text(IMPORT + f"{CALL}\n" * 6)
+        result, _ = run(using=wrong)
+        assert (result.report.fixed, len(notes(result)), len(inspected)) == (5, 1, 6)
+
+    def test_a_literal_in_a_file_that_cannot_be_checked(self) -> None:
+        literal = f"BLOCK = 4\nX = {'(' * 170}1{',)' * 170}\n"
+        Path("b.py").write_text(literal)
+        edit = Edit(8, 9, "3", path="b.py")
+        message = self.note(lambda _, finding: replace(finding, fix=ProposedFix(Applicability.SAFE, "do it", (edit,))))
+        assert message == "not fixed (do it): is not checked: nested too deeply, 173 levels"
+        assert Path("b.py").read_text() == literal
+
     def test_the_others_in_the_file_are_fixed(self) -> None:
         text = IMPORT + "x = f'{paged_attention(pages=6, block=4)=}'\npaged_attention(pages=6, block=4)\n"
         Path("a.py").write_text(text)
@@ -420,6 +485,27 @@ class TestPromises:
         result, _ = run(using=failing)
         assert notes(result) == ["a.py:2: not fixed (use 3): the result cannot be judged"]
         assert Path("a.py").read_text() == BAD
+
+
+def test_what_comes_up_by_one_adoption_undoes_no_other() -> None:
+    examined: list[int] = []
+    for name in "abcdefgh":
+        Path(f"{name}.py").write_text(GOOD)
+
+    def entangled(sources: list[Source], **others: object) -> tuple[list[CallSite], list[Finding]]:
+        sites, findings = analyse(sources, **others)  # type: ignore[arg-type]
+        if any(source.path == "c.py" and b"from kernel import" in source.text for source in sources):
+            _, findings = analyse([Source("c.py", BAD.encode())], **others)  # type: ignore[arg-type]
+        examined.append(len(sources))
+        return sites, [replace(finding, fix=None) for finding in findings]
+
+    result, changes = fix(discover(["."], Configuration(), Words()), entangled, put, adopting=True)
+    assert [change.path for change in changes] == [f"{name}.py" for name in "abdefgh"]
+    assert Path("c.py").read_text() == GOOD
+    told = {note.path: note.message for note in result.report.notes}
+    assert told.pop("c.py") == "not adopted: SC102 would come up at c.py:2"
+    assert set(told.values()) == {"adopted: the kernel is imported from `kernel`"}
+    assert sum(examined) <= 8 * 8  # at first, all, and of four each, two each, and one and one
 
 
 def test_a_long_file_differs_in_its_call_only() -> None:

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from codemods.nodes import depth
+from codemods.nodes import depth, holds, walk
 from codemods.source import Source, SourceError
 
 ROUND_TRIPS = {
@@ -88,3 +88,32 @@ def test_warnings_of_the_scanned_code_are_not_printed() -> None:
 )
 def test_the_depth_is_told_with_a_line(code: str, levels: int, line: int) -> None:
     assert depth(ast.parse(code)) == (levels, line)
+
+
+def test_a_file_holds_its_own_nodes_only() -> None:
+    code = '''\
+@first(
+    lambda x: x
+)
+@second
+class C:
+    @third
+    async def f(self, x: int = (lambda: 1)()) -> None:
+        y = [
+            each for each in x if (z := each)
+        ]
+        try:
+            ...
+        except E as e: s = f"""
+            {y}
+        """
+a = 1; b = 2
+match a:
+    case {"k": [1, *c]}: pass
+'''
+    tree, equal = ast.parse(code), ast.parse(code)
+    own, others = ([node for node in walk(each) if hasattr(node, "lineno")] for each in (tree, equal))
+    assert holds(tree, tree)
+    assert all(holds(tree, node) for node in own)
+    assert len(own) > 50
+    assert not any(holds(tree, node) for node in [equal, *others])
