@@ -241,6 +241,6 @@ def bound_later(machine: Machine, cell: Cell, value: Value) -> None:
     """Take note that functions which unknown code may call find this under a name from here on."""
     if isinstance(value, Function) or machine.frame.scope.kind != "module":
         havoc.leak(machine, value)
-    elif isinstance(value, ListRef | DictRef | Instance | tuple | Array):
+    elif not (is_constant(value) or isinstance(value, Opaque | External)):
         for function in machine.named_unseen.pop(cell):
             call_unseen(machine, function, None)

@@ -209,6 +209,8 @@ def _held(machine: Machine, value: Value) -> list[Value]:
             return [receiver, function]
         case Transformed(function=function) | Contracted(function=function):
             return [function]
+        case Function(defaults=defaults):
+            return [each for _, each in defaults]
         case _:
             return []
 
