@@ -165,6 +165,9 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
         return found
     text = arguments.text
     writes_a_kernel = isinstance(callee, External) and callee.path.startswith(PALLAS)  # which calls no other kernel
+    if not writes_a_kernel and any(isinstance(value, Function | Bound | Partial) for value in arguments.values()):
+        data = (value for value in arguments.values() if not isinstance(value, Function | Bound | Partial | Transformed))
+        havoc.leak(machine, *data)  # to whom it calls, too
     for value in arguments.values():
         if not writes_a_kernel:
             hand_on(machine, value, arguments)

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 from codemods.evaluate.aliases import Aliases, called_name, parameters_of
 from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.relevance import MUTATORS, main_blocks
-from codemods.nodes import nodes
 
 ANYTHING = "*"
 """Stands for all names: code in a string, or a name that is computed."""
@@ -120,6 +119,10 @@ class _Reader(Aliases):
         """Whether what is read is not executed where the module is."""
         return bool(self._inside) or self._in_block
 
+    def _makes(self) -> bool:
+        """Say whether what is read makes an object."""
+        return bool(self._inside) and getattr(self._inside[0][0], "name", "") in _MAKING
+
     def visit_If(self, node: ast.If) -> None:
         if node not in self._blocks:
             self.generic_visit(node)
@@ -157,7 +160,7 @@ class _Reader(Aliases):
             case ast.Call(func=ast.Name("globals" | "vars" | "locals"), args=[]):
                 self.changed.add(ANYTHING if key is None else key)
                 self.bound.update([] if key is None else [key])
-            case ast.Attribute(ast.Name("self"), "__dict__") if self._inside and getattr(self._inside[0][0], "name", "") in _MAKING:
+            case ast.Attribute(ast.Name("self"), "__dict__") if self._makes():
                 pass  # the attributes of an object that is being made
             case ast.Attribute(attr="__dict__") | ast.Call(func=ast.Name("vars")):
                 self.changed.update([ANY_ATTRIBUTE] if key is None else [])
@@ -169,7 +172,7 @@ class _Reader(Aliases):
         if not isinstance(node.ctx, ast.Load) and self._runs_later:
             if not (self._inside and isinstance(node.value, ast.Name) and node.value.id == "self"):
                 self.attributes.add(node.attr)
-            elif getattr(self._inside[0][0], "name", "") not in _MAKING:
+            elif not self._makes():
                 self.own.add(node.attr)
             if node.attr == "__dict__":
                 self.changed.add(ANY_ATTRIBUTE)
