@@ -156,6 +156,8 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
             may_fail(machine, path.rpartition(".")[2], arguments)
         case Opaque(key=(("instance", _), ".", str(name), _)):  # a method of a base outside the scanned tree
             may_fail(machine, name, arguments)
+        case Opaque(key=((_, ".", "f_globals" | "f_locals" | "__globals__" | "__dict__", *_), ".", name, _)) if name in MUTATORS:
+            havoc.everything(machine, "a name is set in a dict of names", arguments.node, names=True)
         case _:
             pass
     if any(map(mutation.may_change, arguments.values())):

@@ -232,6 +232,8 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
             machine.state.cells[(id, name)] = machine.unknown(f"{cls.name}().{name}", "its class decides what setting it does")
         case Instance() | Class() | Module() | External() if (cell := cell_of(machine, receiver, name)) is not None:
             names.store(machine, cell, value)
+            if isinstance(receiver, External):
+                havoc.leak(machine, value)  # to whoever calls the library
         case Choice(alternatives):
             for _, each in alternatives:
                 if isinstance(each, Instance):
