@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
 
 
-def forget(machine: Machine, source: Source, scope_id: int) -> None:
-    """Forget of the module's objects what a function may have changed before another one runs."""
-    found = changes(source.tree)
+def forget(machine: Machine, source: Source, scope_id: int, *, main: bool = False) -> None:
+    """Forget of the module's objects what a function may have changed before another one runs; with `main`, what the file
+    may have changed when it is run as a script.
+    """
+    found = changes(source.tree, main=main)
     for name in rebound(source.tree) | found.bound:
         names.forget(machine, {name}, outside.rebound_reason(name), source.tree.body[0])
     if found.anything or found.any_attribute:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codemods import formulas
-from codemods.evaluate import arrays, configs, havoc, iteration, mutation, objects, specials
+from codemods.evaluate import arrays, configs, havoc, iteration, mutation, names, objects, specials
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.machine import Dies
 from codemods.evaluate.shape_parts import part_of
@@ -252,7 +252,7 @@ def set_item(machine: Machine, receiver: Value, index: Value, value: Value) -> N
         case Array():
             mutation.elements_change(machine)
         case Names(owner) if isinstance(index, str):
-            machine.state.cells[(owner, index)] = value
+            names.store(machine, (owner, index), value)
         case Names():
             havoc.everything(machine, "a name that is not known is set", names=True)
         case Instance(cls=Class(kind=configs.KIND)) if isinstance(index, str) and "." not in index:

@@ -20,7 +20,7 @@ from codemods.evaluate.frameworks import is_failure_expected
 from codemods.evaluate.machine import MAX_STEPS, Arrival, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cells
 from codemods.evaluate.program import IMPORT_STEPS, Program, Scope
-from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, assigned_attributes, changed, relevance
+from codemods.evaluate.relevance import FUNCTIONS, INITIALIZERS, KERNELS, assigned_attributes, changed, main_blocks, relevance
 from codemods.evaluate.state import UNBOUND, State
 from codemods.source import Source
 from codemods.values import Class, Contracted, External, Function, Instance, Value
@@ -92,7 +92,14 @@ class Execution:
                 self.unfinished.append(self.source.tree)
                 return
             self.relevance = relevance(self.source.tree, self._words, self._namesakes(module, scope_id))
-        self._main(module, scope_id)
+        if blocks := main_blocks(self.source.tree):
+            self._main(module, scope_id, blocks)
+            with module.entered(Frame(self.program.scopes[scope_id])):
+                try:
+                    changeable.forget(module, self.source, scope_id, main=True)
+                except (Exhausted, RecursionError):
+                    self.unfinished.append(self.source.tree)
+                    return
         self._enter(list(self._functions(self.source.tree.body, scope_id, module.state)), module)
 
     def _namesakes(self, machine: Machine, scope_id: int) -> frozenset[str]:
@@ -119,10 +126,10 @@ class Execution:
         self.arrived += [replace(arrival, case=case) if case else arrival for arrival in machine.arrivals]
         self._allowance -= machine.steps
 
-    def _main(self, module: Machine, scope_id: int) -> None:
+    def _main(self, module: Machine, scope_id: int, blocks: Sequence[ast.If]) -> None:
         """Execute what the file does when it is run as a script, if that may reach a kernel."""
-        tests = (node for node in self.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test))
-        blocks = [node for node in tests if self.relevance.reaches(node)]
+        if not any(map(self.relevance.reaches, blocks)):
+            return
         machine = self._machine(module)
         machine.state.cells[(scope_id, "__name__")] = "__main__"
         for block in blocks:

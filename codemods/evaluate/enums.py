@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from codemods.evaluate import havoc
 from codemods.evaluate.library import Unmodelled
 from codemods.evaluate.state import UNBOUND
-from codemods.values import Class, External, Function, Instance, Opaque, Value, ancestry, is_constant, same
+from codemods.values import Bound, Class, External, Function, Instance, Opaque, Value, ancestry, is_constant, same
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -91,6 +92,8 @@ def member_of(machine: Machine, cls: Class, positional: tuple[Value, ...]) -> Va
         for member in held:
             if member == value or (is_constant(value) and same(machine.read((member.id, "value")), value)):
                 return member
+    if (asked := _member(machine, cls, "_missing_")) is not UNBOUND:
+        havoc.maybe(machine, lambda: machine.call(Bound(cls, asked), positional), f"`{cls.name}` looks for a member")
     raise Unmodelled(f"which member of `{cls.name}` it is is not known")
 
 

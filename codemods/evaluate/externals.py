@@ -156,6 +156,8 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
             may_fail(machine, path.rpartition(".")[2], arguments)
         case Opaque(key=(("instance", _), ".", str(name), _)):  # a method of a base outside the scanned tree
             may_fail(machine, name, arguments)
+        case Opaque(key=((_, ".", "f_globals" | "f_locals" | "__globals__" | "__dict__", *_), ".", name, _)) if name in MUTATORS:
+            havoc.everything(machine, "a name is set in a dict of names", arguments.node, names=True)
         case _:
             pass
     if any(map(mutation.may_change, arguments.values())):
@@ -165,6 +167,9 @@ def call_unknown(machine: Machine, callee: Value, arguments: Arguments) -> Value
         return found
     text = arguments.text
     writes_a_kernel = isinstance(callee, External) and callee.path.startswith(PALLAS)  # which calls no other kernel
+    if not writes_a_kernel and any(isinstance(value, Function | Bound | Partial) for value in arguments.values()):
+        data = (value for value in arguments.values() if not isinstance(value, Function | Bound | Partial | Transformed))
+        havoc.leak(machine, *data)  # to whom it calls, too
     for value in arguments.values():
         if not writes_a_kernel:
             hand_on(machine, value, arguments)
@@ -241,6 +246,6 @@ def bound_later(machine: Machine, cell: Cell, value: Value) -> None:
     """Take note that functions which unknown code may call find this under a name from here on."""
     if isinstance(value, Function) or machine.frame.scope.kind != "module":
         havoc.leak(machine, value)
-    elif isinstance(value, ListRef | DictRef | Instance | tuple | Array):
+    elif not (is_constant(value) or isinstance(value, Opaque | External)):
         for function in machine.named_unseen.pop(cell):
             call_unseen(machine, function, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from codemods.evaluate.state import UNBOUND, State, choose
 from codemods.values import (
     Bound,
     Choice,
+    Class,
     Contracted,
     DictRef,
     External,
@@ -28,11 +29,15 @@ from codemods.values import (
     Partial,
     Transformed,
     Value,
+    lineage,
     same,
 )
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
+
+_LASTING = (Function, Contracted, Transformed, Partial, Bound, External, Module, Class)
+"""What nobody is expected to put something else in the place of, where a class holds it."""
 
 MAX_ATTEMPTS = 8  # to find all that something changes which happens any number of times
 MAX_DEFERRED = 64  # of one run
@@ -59,8 +64,7 @@ def forget_reachable(machine: Machine, value: Value, why: str, node: ast.AST | N
     owners = _reachable(machine, value)
     cells = {(owner, "contents") for owner in owners if machine.state.read((owner, "contents")) is not UNBOUND}
     if instances and owners:
-        cells |= {cell for cell in machine.state.cells if cell[0] in owners}
-        cells |= {(owner, name) for owner in owners for name in machine.program.names.get(owner, ())}
+        cells |= _cells_of(machine, owners)
     forget(machine, cells, why, node)
 
 
@@ -185,6 +189,12 @@ def _reachable(machine: Machine, value: Value, functions: list[Value] | None = N
                 continue
             if not (isinstance(each, Instance) and each.cls.kind in ("namedtuple", "enum")):
                 found.add(owner)
+            if isinstance(each, Instance):
+                machine.program.classes[owner] = each.cls
+        elif isinstance(each, Class):
+            if each.scope in found:
+                continue
+            found.add(each.scope)
         if isinstance(each, Function) and functions is not None:
             functions.append(each)
         waiting += _held(machine, each)
@@ -199,8 +209,12 @@ def _held(machine: Machine, value: Value) -> list[Value]:
         case ListRef() | DictRef() | Iterator():
             contents = machine.contents(value)
             return [] if contents is None else _held(machine, contents)
-        case Instance(id):
-            return list(machine.members(id).values())
+        case Instance(id, cls):
+            of_class = [] if cls.kind in ("namedtuple", "enum") else _held(machine, cls)
+            return [*machine.members(id).values(), *of_class]
+        case Class():
+            members = (machine.members(each.scope) for each in lineage(value))
+            return [each for held in members for each in held.values() if isinstance(each, ListRef | DictRef | Instance)]
         case Choice(pairs) | Filtered(pairs):
             return [each for _, each in pairs]
         case Partial(function, positional, keywords):
@@ -209,6 +223,8 @@ def _held(machine: Machine, value: Value) -> list[Value]:
             return [receiver, function]
         case Transformed(function=function) | Contracted(function=function):
             return [function]
+        case Function(defaults=defaults):
+            return [each for _, each in defaults]
         case _:
             return []
 
@@ -217,18 +233,27 @@ def disturb(machine: Machine, why: str, node: ast.AST | None = None) -> None:
     """Forget what escaped objects hold: one of them may have been changed under another name."""
     if not machine.escaped:
         return
-    held: Mapping[Cell, Value] = machine.state.cells
-    for owner in list(machine.escaped):
-        shared = {(owner, name) for name in machine.program.names.get(owner, ())}
-        for cell in shared:
-            leak(machine, machine.read(cell))
-    owned = {cell for cell in held if cell[0] in machine.escaped}
-    for cell in owned:
-        leak(machine, held[cell])
-    cells = {cell for cell in held if cell[0] in machine.escaped}
-    cells |= {(owner, name) for owner in machine.escaped for name in machine.program.names.get(owner, ())}
-    machine.step(len(held) // 16)
-    forget(machine, cells, why, node)
+    for cell in _cells_of(machine, machine.escaped):
+        leak(machine, machine.state.read(cell))
+    machine.step(len(machine.state.cells) // 16)
+    forget(machine, _cells_of(machine, machine.escaped), why, node)
+
+
+def _cells_of(machine: Machine, owners: set[int]) -> set[Cell]:
+    """Return the cells of objects: also those that they do not have yet, of attributes that their classes have."""
+    heirs = {owner: {owner} for owner in owners}
+    for owner in owners:
+        for base in lineage(machine.program.classes[owner]) if owner in machine.program.classes else ():
+            heirs.setdefault(base.scope, set()).add(owner)
+    cells = [cell for cell in machine.state.cells if cell[0] in heirs]
+    cells += [(owner, name) for owner in heirs for name in machine.program.names.get(owner, ())]
+    scopes = machine.program.scopes
+    return {
+        (heir, name)
+        for owner, name in cells
+        for heir in heirs[owner]
+        if owner not in scopes or not isinstance(machine.state.read((owner, name)), _LASTING)
+    }
 
 
 def forget_values(machine: Machine, concerns: Callable[[Value], bool], why: str) -> None:

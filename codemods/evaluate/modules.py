@@ -15,6 +15,7 @@ from codemods.evaluate.library import MODELS
 from codemods.evaluate.machine import MAX_STEPS, Dies, Exhausted, Frame, Leaves, Machine
 from codemods.evaluate.memory import Cell
 from codemods.evaluate.program import Scope
+from codemods.evaluate.relevance import asks_for_its_name
 from codemods.evaluate.state import ABSL_FLAGS, PATCHED, UNBOUND
 from codemods.values import External, ListRef, Module, Opaque, Value, is_constant
 
@@ -249,7 +250,10 @@ def run(program: Program, path: str, limit: int = MAX_STEPS, before: Mapping[Cel
     if path not in program.scanned:
         program.allowance -= len(source.text) // BYTES_PER_STEP
     machine.state.cells.update(before or {})
-    machine.state.cells[(scope_id, "__name__")] = "__imported__"
+    runs_as_script = path in program.scanned and b"__main__" in source.text and asks_for_its_name(source.tree)
+    with machine.entered(Frame(scope)):
+        name = machine.unknown("__name__", "the file may be run as a script") if runs_as_script else "__imported__"
+    machine.state.cells[(scope_id, "__name__")] = name
     machine.state.cells[(scope_id, "__file__")] = path
     program.running.add(path)
     _attach(program, path)

@@ -42,7 +42,11 @@ def lookup(machine: Machine, node: ast.Name) -> Value:
 
 def bind(machine: Machine, name: str, value: Value) -> None:
     """Assign to a name in the scope that is being executed, or the one that a declaration names."""
-    cell = cell_of(machine, name)
+    store(machine, cell_of(machine, name), value)
+
+
+def store(machine: Machine, cell: Cell, value: Value) -> None:
+    """Put a value where a name, or an attribute of a module or a class, is found."""
     machine.state.cells[cell] = value
     if cell in machine.named_unseen:
         from codemods.evaluate.externals import bound_later
@@ -63,7 +67,7 @@ def rebind(machine: Machine, name: str) -> None:
     scope = machine.frame.scope
     value = machine.state.cells.pop((scope.id, name), UNBOUND)
     if value is not UNBOUND:
-        machine.state.cells[(_declared(machine, scope, name).id, name)] = value
+        store(machine, (_declared(machine, scope, name).id, name), value)
 
 
 def _declared(machine: Machine, scope: Scope, name: str) -> Scope:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
-from codemods.evaluate import arrays, configs, containers, enums, foreign, havoc, modules, mutation
+from codemods.evaluate import arrays, configs, containers, enums, foreign, havoc, modules, mutation, names
 from codemods.evaluate.arguments import Arguments
 from codemods.evaluate.constructors import INITIALIZER, forget_fields, is_model, set_fields
 from codemods.evaluate.fields import MODELS as MODEL_BASES
@@ -231,7 +231,9 @@ def set_attribute(machine: Machine, receiver: Value, name: str, value: Value) ->
             havoc.everything(machine, f"setting `{name}` runs code of its class")
             machine.state.cells[(id, name)] = machine.unknown(f"{cls.name}().{name}", "its class decides what setting it does")
         case Instance() | Class() | Module() | External() if (cell := cell_of(machine, receiver, name)) is not None:
-            machine.state.cells[cell] = value
+            names.store(machine, cell, value)
+            if isinstance(receiver, External):
+                havoc.leak(machine, value)  # to whoever calls the library
         case Choice(alternatives):
             for _, each in alternatives:
                 if isinstance(each, Instance):

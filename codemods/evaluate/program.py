@@ -19,7 +19,7 @@ from codemods.evaluate.tree import Tree
 from codemods.files import below, searchable, shown
 from codemods.nodes import nodes
 from codemods.source import Source, SourceError
-from codemods.values import Array, Choice, Reason, Value
+from codemods.values import Array, Choice, Class, Reason, Value
 
 if TYPE_CHECKING:
     from codemods.evaluate.machine import Machine
@@ -86,6 +86,7 @@ class Program:
         self._roots = list(dict.fromkeys((str(self._root), str(self._root / "src"), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
         self._names_in: dict[str, frozenset[str]] = {}  # by folder
+        self.classes: dict[int, Class] = {}  # of the objects that code which is not followed may see
         self._conftests: dict[str, list[str]] = {}
         self._ids = itertools.count(1)
         for source in self._given.values():

@@ -206,6 +206,18 @@ class _Reader:
                 return set()
 
 
+def main_blocks(tree: ast.Module) -> list[ast.If]:
+    """Return what the file does only when it is run as a script."""
+    return [node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
+
+
+def asks_for_its_name(tree: ast.Module) -> bool:
+    """Say whether the file compares its `__name__` elsewhere than where a block of the top level begins."""
+    blocks = {id(part) for block in main_blocks(tree) for part in walk(block.test)}
+    compared = (node for node in nodes(tree, ast.Compare) if id(node) not in blocks)
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for node in compared for part in walk(node))
+
+
 def states_contract(tree: ast.Module) -> bool:
     """Say whether a function of the file has a contract of its own."""
     return bool(_contracted(tree))

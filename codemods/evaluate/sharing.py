@@ -6,11 +6,13 @@ It reads the source without executing it. An object is known by the names that m
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from codemods.evaluate.aliases import Aliases, called_name, parameters_of
-from codemods.evaluate.relevance import MUTATORS
+from codemods.evaluate.bindings import Bindings
+from codemods.evaluate.relevance import MUTATORS, main_blocks
 
 ANYTHING = "*"
 """Stands for all names: code in a string, or a name that is computed."""
@@ -51,18 +53,19 @@ class Changes:
         return ANYTHING in self.names
 
 
-_known: WeakKeyDictionary[ast.Module, Changes] = WeakKeyDictionary()
+_known: WeakKeyDictionary[ast.Module, dict[bool, Changes]] = WeakKeyDictionary()
 
 
-def changes(tree: ast.Module) -> Changes:
-    """Return what the functions of a module may change."""
-    if tree not in _known:
-        _known[tree] = _read(tree)
-    return _known[tree]
+def changes(tree: ast.Module, *, main: bool = False) -> Changes:
+    """Return what the functions of a module may change; with `main`, and what it does when it is run as a script."""
+    known = _known.setdefault(tree, {})
+    if main not in known:
+        known[main] = _read(tree, main_blocks(tree) if main else ())
+    return known[main]
 
 
-def _read(tree: ast.Module) -> Changes:
-    reader = _Reader()
+def _read(tree: ast.Module, blocks: Sequence[ast.If]) -> Changes:
+    reader = _Reader(blocks, [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)])
     try:
         reader.read(tree)
     except RecursionError:  # an expression that is too deep to read
@@ -79,19 +82,63 @@ def _read(tree: ast.Module) -> Changes:
     return found
 
 
-class _Reader(Aliases):
-    """Gathers who is changed as well."""
+class _Rebound(Bindings):
+    """The names that a block of a module binds; what the module itself imports as well stays what it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: Sequence[ast.Import | ast.ImportFrom]) -> None:
         super().__init__()
+        self._imported = {each for node in imports for each in _imported(node)}
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if not self._imported.issuperset(_imported(node)):
+            super().visit_Import(node)
+
+    visit_ImportFrom = visit_Import
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[tuple[str | None, int, str, str | None]]:
+    module, level = (node.module, node.level) if isinstance(node, ast.ImportFrom) else (None, 0)
+    return [(module, level, alias.name, alias.asname) for alias in node.names]
+
+
+class _Reader(Aliases):
+    """Gathers who is changed as well: by functions, and in these blocks of the top level."""
+
+    def __init__(self, blocks: Sequence[ast.If], imports: Sequence[ast.Import | ast.ImportFrom]) -> None:
+        super().__init__()
+        self._blocks = blocks
+        self._imports = imports
+        self._in_block = False
         self.changed: set[str] = set()
         self.attributes: set[str] = set()
         self.own: set[str] = set()
         self.bound: set[str] = set()
 
+    @property
+    def _runs_later(self) -> bool:
+        """Whether what is read is not executed where the module is."""
+        return bool(self._inside) or self._in_block
+
+    def _makes(self) -> bool:
+        """Say whether what is read makes an object."""
+        return bool(self._inside) and getattr(self._inside[0][0], "name", "") in _MAKING
+
+    def visit_If(self, node: ast.If) -> None:
+        if node not in self._blocks:
+            self.generic_visit(node)
+            return
+        self._in_block = True
+        rebound = _Rebound(self._imports)
+        for part in (*node.body, *node.orelse):
+            rebound.visit(part)
+        self.bound |= rebound.bound
+        self.changed.update({ANYTHING} & self.bound)
+        self.generic_visit(node)  # its test as well, which changes nothing
+        self._in_block = False
+
     def _change(self, target: ast.expr) -> None:
         """Take note that the object which `target` stands for is changed in place."""
-        if not self._inside:
+        if not self._runs_later:
             return  # the module itself is executed
         while isinstance(target, ast.Subscript | ast.Starred):
             target = target.value
@@ -107,13 +154,13 @@ class _Reader(Aliases):
 
     def _set_names(self, target: ast.expr, key: str | None) -> None:
         """Take note that an item is set of the dict of the names of an object or the module; `key` is None if not known."""
-        if not self._inside:
+        if not self._runs_later:
             return
         match target:
             case ast.Call(func=ast.Name("globals" | "vars" | "locals"), args=[]):
                 self.changed.add(ANYTHING if key is None else key)
                 self.bound.update([] if key is None else [key])
-            case ast.Attribute(ast.Name("self"), "__dict__") if getattr(self._inside[0][0], "name", "") in _MAKING:
+            case ast.Attribute(ast.Name("self"), "__dict__") if self._makes():
                 pass  # the attributes of an object that is being made
             case ast.Attribute(attr="__dict__") | ast.Call(func=ast.Name("vars")):
                 self.changed.update([ANY_ATTRIBUTE] if key is None else [])
@@ -122,10 +169,10 @@ class _Reader(Aliases):
                 pass
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if not isinstance(node.ctx, ast.Load) and self._inside:
-            if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+        if not isinstance(node.ctx, ast.Load) and self._runs_later:
+            if not (self._inside and isinstance(node.value, ast.Name) and node.value.id == "self"):
                 self.attributes.add(node.attr)
-            elif getattr(self._inside[0][0], "name", "") not in _MAKING:
+            elif not self._makes():
                 self.own.add(node.attr)
             if node.attr == "__dict__":
                 self.changed.add(ANY_ATTRIBUTE)
@@ -146,9 +193,9 @@ class _Reader(Aliases):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = called_name(node)
-        if name in ("exec", "eval") and isinstance(node.func, ast.Name) and self._inside:
+        if name in ("exec", "eval") and isinstance(node.func, ast.Name) and self._runs_later:
             self.changed.add(ANYTHING)
-        if name in ("setattr", "delattr", "__setattr__", "object") and len(node.args) > 1 and self._inside:
+        if name in ("setattr", "delattr", "__setattr__", "object") and len(node.args) > 1 and self._runs_later:
             given = next(
                 (each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)), None
             )

@@ -42,6 +42,7 @@ _ACTING = (ast.Call, ast.With, ast.AsyncWith, ast.Await)
 _REFLECTING = frozenset({
     *("globals", "locals", "vars", "exec", "eval", "super", "type", "__import__", "__class__", "__dict__"),
     *("__globals__", "__builtins__", "f_globals", "f_locals"), *PATCHING,
+    *("__setattr__", "__delattr__", "getmodule"),
 })  # fmt: skip
 """Names by which a function may reach an object that it was not given."""
 
@@ -61,10 +62,13 @@ class Unseen:
         self._machine = machine
         self._acts = False
         self._sets_items = False
+        self._sets_attributes = False
+        self._names_library = False
         self._read: set[tuple[int, int]] = set()
         self.cells: set[Cell] = set()
         self.harmless = isinstance(value, Function) and not machine.members(PATCHED)
         self._hold(value)
+        self.harmless &= not (self._sets_attributes and self._names_library)  # which may be a local name, too
 
     def disturb(self, why: str) -> None:
         """Do to the state what a call of a function that is harmless may do."""
@@ -93,6 +97,7 @@ class Unseen:
                 for each in value:
                     self._hold(each)
             case External(path):
+                self._names_library = True
                 self.harmless &= path not in CALLEES and path.partition(".")[0] not in _KEEPING
             case Array():
                 self.harmless &= not mutation.may_change(value)
@@ -135,7 +140,7 @@ class Unseen:
                 yield part.id
             if isinstance(part, FUNCTIONS):
                 yield from self._free(part, own)
-                waiting += [*getattr(part, "decorator_list", ()), *part.args.defaults, *filter(None, part.args.kw_defaults)]
+                waiting += [*getattr(part, "decorator_list", ()), part.args, *filter(None, [getattr(part, "returns", None)])]
             else:
                 waiting += children(part)
 
@@ -151,8 +156,11 @@ class Unseen:
                 self.harmless &= not isinstance(root, ast.Name) or root.id in own
                 self._acts = True
                 self._sets_items |= isinstance(part, ast.Subscript)
+                self._sets_attributes |= isinstance(part, ast.Attribute)
             case ast.Constant(value=str(text)):
-                self.harmless &= text not in KERNELS
+                self.harmless &= text not in KERNELS and (text[:2] != "__" or text not in _REFLECTING)
+            case ast.Call(ast.Name("getattr"), [_, name, *_]) if not isinstance(name, ast.Constant):
+                self.harmless = False
             case ast.AugAssign():
                 self._sets_items = True
             case _:

@@ -106,6 +106,9 @@ def _type(machine: Machine, arguments: Arguments) -> Value:
     match arguments.positional:
         case (Instance(cls=cls),):
             return cls
+        case (Opaque(text=text),):
+            reason = machine.reason("the class of an unknown object", arguments.node)
+            return Opaque((machine.new_id(), "call", "builtins.type"), f"type({text})", reason)
         case _:
             raise Unmodelled("the class of an unknown object")
 
