@@ -26,6 +26,7 @@ from codemods.values import (
     ListRef,
     Module,
     Names,
+    Opaque,
     Partial,
     Transformed,
     Value,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _LASTING = (Function, Contracted, Transformed, Partial, Bound, External, Module, Class)
 """What nobody is expected to put something else in the place of, where a class holds it."""
+
+_LEAVES = (Opaque, int, str)
+"""Frequent values that hold nothing."""
 
 MAX_ATTEMPTS = 8  # to find all that something changes which happens any number of times
 MAX_DEFERRED = 64  # of one run
@@ -163,7 +167,8 @@ def leak(machine: Machine, *values: Value) -> None:
 
     functions: list[Value] = []
     for value in values:
-        machine.escaped |= _reachable(machine, value, functions)
+        if not isinstance(value, _LEAVES):
+            machine.escaped |= _reachable(machine, value, functions)
     for function in functions:
         key = (id(function.node), function.scope) if isinstance(function, Function) else id(function)
         if machine.recording and key not in machine.called_unseen:

@@ -86,7 +86,6 @@ class Program:
         self._roots = list(dict.fromkeys((str(self._root), str(self._root / "src"), *self._import_roots.values())))
         self._found: dict[tuple[str, str], str | None] = {}
         self._names_in: dict[str, frozenset[str]] = {}  # by folder
-        self.classes: dict[int, Class] = {}  # of the objects that code which is not followed may see
         self._conftests: dict[str, list[str]] = {}
         self._ids = itertools.count(1)
         for source in self._given.values():
@@ -112,6 +111,7 @@ class Program:
         self._interprets: dict[str, bool] = {}
         self._consumptions: dict[str, dict[int, Consumption]] = {}
         self.scopes: dict[int, Scope] = {}
+        self.classes: dict[int, Class] = {}  # of the objects that code which is not followed may see
         self.module_scopes: dict[str, int] = {}  # by path
         self.cells: dict[tuple[int, str], Value] = {}  # what executed modules hold
         self.names: dict[int, set[str]] = {}  # by scope or object: its names among them

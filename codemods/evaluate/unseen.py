@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codemods.callees import CALLEES
 from codemods.evaluate import havoc, mutation
+from codemods.evaluate.aliases import parameters_of
 from codemods.evaluate.bindings import Bindings
 from codemods.evaluate.frameworks import PATCHING
 from codemods.evaluate.memory import Cell
@@ -68,7 +69,7 @@ class Unseen:
         self.cells: set[Cell] = set()
         self.harmless = isinstance(value, Function) and not machine.members(PATCHED)
         self._hold(value)
-        self.harmless &= not (self._sets_attributes and self._names_library)  # which may be a local name, too
+        self.harmless &= not (self._sets_attributes and self._names_library)  # for which a local name may stand
 
     def disturb(self, why: str) -> None:
         """Do to the state what a call of a function that is harmless may do."""
@@ -135,7 +136,7 @@ class Unseen:
         waiting: list[ast.AST] = list(function.body) if isinstance(function.body, list) else [function.body]
         while waiting:
             part = waiting.pop()
-            self._inspect(part, own)
+            self._inspect(part, own, function)
             if isinstance(part, ast.Name) and part.id not in own:
                 yield part.id
             if isinstance(part, FUNCTIONS):
@@ -144,7 +145,7 @@ class Unseen:
             else:
                 waiting += children(part)
 
-    def _inspect(self, part: ast.AST, own: frozenset[str]) -> None:
+    def _inspect(self, part: ast.AST, own: frozenset[str], function: Any) -> None:
         """Take note of what a part of a function says of it."""
         match part:
             case ast.Name(id=name) | ast.Attribute(attr=name) if name in KERNELS or name in _REFLECTING:
@@ -156,7 +157,7 @@ class Unseen:
                 self.harmless &= not isinstance(root, ast.Name) or root.id in own
                 self._acts = True
                 self._sets_items |= isinstance(part, ast.Subscript)
-                self._sets_attributes |= isinstance(part, ast.Attribute)
+                self._sets_attributes |= isinstance(part, ast.Attribute) and getattr(root, "id", "") not in _given(function)
             case ast.Constant(value=str(text)):
                 self.harmless &= text not in KERNELS and (text[:2] != "__" or text not in _REFLECTING)
             case ast.Call(ast.Name("getattr"), [_, name, *_]) if not isinstance(name, ast.Constant):
@@ -166,3 +167,11 @@ class Unseen:
             case _:
                 self.harmless &= not isinstance(part, _DECLARING)
                 self._acts |= isinstance(part, _ACTING)
+
+
+def _given(function: Any) -> set[str]:
+    """Return the parameters of a function that hold what it was given as long as it runs."""
+    bindings = Bindings()
+    for part in function.body if isinstance(function.body, list) else [function.body]:
+        bindings.visit(part)
+    return set(parameters_of(function)) - bindings.bound - bindings.foreign
