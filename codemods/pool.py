@@ -80,7 +80,7 @@ def _processes(weights: Sequence[int], least: int) -> int:
 
 
 def _queue(numbers: Sequence[int]) -> int:
-    """Return a file of these numbers. All processes read it with one offset, so that each number is taken once."""
+    """Return a file of these numbers, which all processes read with one offset."""
     queue = os.memfd_create("items")
     with os.fdopen(os.dup(queue), "wb") as file:
         file.write(b"".join(number.to_bytes(_NUMBER) for number in numbers))
@@ -91,8 +91,19 @@ def _queue(numbers: Sequence[int]) -> int:
 def _taken(own: Iterable[int], queue: int) -> Iterator[int]:
     """Yield the numbers of the items that this process is to do: its own, and what is left as long as something is."""
     yield from own
-    while number := os.read(queue, _NUMBER):
+    while number := _next(queue):
         yield int.from_bytes(number)
+
+
+def _next(queue: int) -> bytes:
+    """Read the next number; not every system reads and moves the offset in one step."""
+    import fcntl  # where there are copies, it is there
+
+    fcntl.lockf(queue, fcntl.LOCK_EX)
+    try:
+        return os.read(queue, _NUMBER)
+    finally:
+        fcntl.lockf(queue, fcntl.LOCK_UN)
 
 
 def _is_single() -> bool:
