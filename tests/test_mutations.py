@@ -145,7 +145,7 @@ def test_what_is_seeded_is_repaired(kind: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     mutation, code, least = MUTATIONS[kind]
     mistakes = 0
-    files = CASES if kind == "block" else CASES[list(MUTATIONS).index(kind) % 3 :: 3]  # few have a literal block
+    files = CASES[::2] if kind == "block" else CASES[list(MUTATIONS).index(kind) % 3 :: 3]  # few have a literal block
     for path in files:
         source, before, legal = as_it_is(path)
         edits = sorted(seeded(source, mutation, legal), key=lambda edit: edit.start)

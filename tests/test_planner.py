@@ -48,7 +48,13 @@ def test_the_best_choice_is_legal_and_none_is_larger(model: Model, chip: Chip) -
 @pytest.mark.parametrize("chip", [chip_of("v4"), chip_of("v6e")], ids=lambda chip: chip.name)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize(
-    "load", [{}, {"batch": 512, "context": 32768}, {"page_size": 1, "context": 1021}, {"pages_dtype": "int8", "batch": 256}]
+    "load",
+    [
+        {},
+        pytest.param({"batch": 512, "context": 32768}, marks=pytest.mark.thorough),
+        {"page_size": 1, "context": 1021},
+        {"pages_dtype": "int8", "batch": 256},
+    ],
 )
 def test_with_all_changes_there_is_a_legal_choice(model: Model, chip: Chip, load: dict[str, Any]) -> None:
     found = planned(model, chip, **load)
