@@ -206,7 +206,7 @@ def _one_violation(measuring: Measuring, calls: Path, plain: Path) -> None:
     costs = measuring.measure(commands)
     _show(f"One violation a file: {_size(calls)}", costs, "shapecheck check")
     one, two = costs["shapecheck check, one processor"].wall, costs["shapecheck check"].wall
-    print(f"All processors are {one / two:.2f} times as fast as one.")
+    print(f"\nAll processors are {one / two:.2f} times as fast as one.")
     few = {"all": measuring.work / "few"}
     _copied(sorted(calls.iterdir())[:5], few["all"])
     small = measuring.measure(
