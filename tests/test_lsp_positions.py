@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from lsprotocol.types import Position, TextEdit
 
@@ -30,8 +30,8 @@ def test_the_edits_make_the_other_text(before: str, after: str, encoding: str) -
 
 @given(TEXTS, ENCODINGS, st.data())
 def test_a_position_leads_back_to_its_character(text: str, encoding: str, data: st.DataObject) -> None:
-    text = text.replace("\r\n", "\n")
     offset = data.draw(st.integers(0, len(text)))
+    assume(not (text[:offset].endswith("\r") and text[offset:].startswith("\n")))  # no position is within the end of a line
     assert Text(text, encoding).offset(Text(text, encoding).position(offset)) == offset
 
 
